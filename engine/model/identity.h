@@ -1,0 +1,35 @@
+// Identity: when may a latent be reused? The namespace it belongs to, and the build that made it.
+//
+// Journey    config + fingerprint + layout -> [identity] -> block_hash, records
+// Invariant  every field is tagged and length-framed; nothing of the instance is in it (context
+//            size, batch, slots, threads, host name)
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/dtype.h"
+#include "engine/checkpoint/model_config.h"
+#include "kernels/device.h"
+#include "kernels/latent_attention.h"
+#include "prefix_index/block_hash.h"
+#include "store/kv_layout.h"
+
+namespace ember {
+
+struct Identity {
+  NamespaceHash name_space;
+  uint64_t numerics_build = 0;
+  std::string numerics_build_text;                           // "cpu-avx2-1/absorb"
+  std::vector<std::pair<std::string, std::string>> fields;   // of the namespace, to explain a miss
+};
+
+KvLayout model_kv_layout(const ModelConfig& config, DType cache_dtype, uint32_t block_tokens,
+                         uint32_t layers_per_group);
+
+Identity make_identity(const ModelConfig& config, const BlockHash& weights_fingerprint,
+                       const KvLayout& layout, const Device& device, AttentionForm form);
+
+}  // namespace ember

@@ -1,0 +1,103 @@
+// Radix index: which token prefixes are known, block by block, and in which tiers they are.
+//
+// Journey    block_hash -> [radix_index] -> restore_plan, offload, eviction
+// Owns       one entry for each known block; runs of blocks without a branch share one node
+// Invariant  a block is reached by comparing token ids from the root on, never by its hash alone;
+//            every entry's parent is an entry (or a root); a block with children is a full block
+// Threads    engine thread only; pure: no I/O, no clock (use order is a counter given by the caller)
+// Not here   which of the evictable blocks goes first (prefix_index/eviction.h)
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "prefix_index/block_hash.h"
+#include "prefix_index/eviction.h"
+#include "prefix_index/journey.h"
+#include "prefix_index/token.h"
+
+namespace ember {
+
+// What the index knows of one block. `place` is a slot number for device and host, an epoch for disk.
+struct BlockEntry {
+  BlockHash hash;
+  BlockId parent = kNoBlock;     // kNoBlock: a first block
+  uint32_t position = 0;         // index of the block in its chain; its first token is position * span
+  uint32_t token_count = 0;      // span for a full block, fewer for a tail
+  uint64_t numerics_build = 0;   // who computed it (store/record.h)
+  uint64_t last_use = 0;         // the caller's counter
+  uint32_t hits = 0;
+  uint32_t children = 0;
+  bool damaged = false;          // a hole: known, unreadable, healed by the next commit
+  std::array<int32_t, kTierCount> place = {-1, -1, -1, -1};  // -1: not in that tier
+
+  bool in(Tier tier) const { return place[static_cast<size_t>(tier)] >= 0; }
+  bool anywhere() const { return in(Tier::kDevice) || in(Tier::kHost) || in(Tier::kDisk) || in(Tier::kRemote); }
+};
+
+// The longest known prefix of a prompt.
+struct PrefixMatch {
+  std::vector<BlockId> blocks;  // in order; the last may agree only in its first tokens
+  size_t tokens = 0;            // that agree, at most the limit of the call
+};
+
+class RadixIndex {
+ public:
+  explicit RadixIndex(uint32_t block_tokens = kDefaultBlockTokens);
+  ~RadixIndex();
+  RadixIndex(const RadixIndex&) = delete;
+  RadixIndex& operator=(const RadixIndex&) = delete;
+
+  // The longest prefix of `tokens`, at most `limit` tokens, all of whose blocks are usable:
+  // in some tier, not damaged, of this numerics build (0: of any). Down to the token: the last
+  // block may be a tail or a full block that agrees in part; the one that agrees furthest is taken.
+  // Cost: linear in the tokens, by comparison alone; no hashing.
+  PrefixMatch match(const BlockHash& root, TokenSpan tokens, size_t limit,
+                    uint64_t numerics_build) const;
+
+  // Marks blocks as used at `now` (a counter that never falls), and as hit when `hit`.
+  void touch(const std::vector<BlockId>& blocks, uint64_t now, bool hit);
+
+  // The entry for the block `tokens` after `parent` (kNoBlock: a first block under `root`),
+  // made if absent. An existing entry is returned whatever its state. tokens.size() is 1..span;
+  // a parent must be a full block.
+  BlockId insert(const BlockHash& root, BlockId parent, TokenSpan tokens, const BlockHash& hash,
+                 uint64_t numerics_build, uint64_t now);
+  // The existing entry for exactly these tokens after `parent`, or kNoBlock.
+  BlockId find_child(const BlockHash& root, BlockId parent, TokenSpan tokens) const;
+  // By hash: for administration and reopening. The caller still compares tokens.
+  BlockId find(const BlockHash& hash) const;
+  // The children of a block (kNoBlock: first blocks under `root`), in token order.
+  std::vector<BlockId> children(const BlockHash& root, BlockId block) const;
+
+  // Removes an entry that has no children and is in no tier.
+  void erase(BlockId block);
+
+  const BlockEntry& entry(BlockId block) const;
+  std::vector<TokenId> tokens(BlockId block) const;  // of this block alone
+  // Every change of an entry's state goes through these, so that the evictable sets follow.
+  void set_place(BlockId block, Tier tier, int32_t place);
+  void clear_place(BlockId block, Tier tier);
+  void set_damaged(BlockId block, bool damaged);
+  void set_numerics_build(BlockId block, uint64_t numerics_build);
+
+  // The blocks that may leave a tier now, oldest use first (see eviction.h for the rule).
+  const LeafLru& evictable(Tier tier) const;
+
+  size_t size() const;               // entries
+  size_t count(Tier tier) const;     // entries in that tier
+  size_t memory_bytes() const;       // what the index itself holds, about
+  std::vector<BlockId> all_blocks() const;  // parents before children
+
+  // Aborts unless every invariant above holds. For tests; linear in the entries.
+  void check_invariants() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ember

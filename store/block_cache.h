@@ -1,0 +1,180 @@
+// Block cache: the store's one face. Match, restore, commit, sync, stat: index and tiers behind it.
+//
+// Journey    tokens -> [block_cache] -> latents ready on the device; new latents -> [block_cache] -> disk
+// Owns       the radix index, the device pool, the host tier, the disk tier, the conversations
+// Invariant  a row is readable by the engine only if this process computed it or its bytes were
+//            proven; every failure becomes a miss: fewer restored tokens, a counter, never an error
+//            of the request
+// Threads    engine thread only; work is done by the Device's workers and comes back through handle()
+// Not here   when to run what, and whether a hit pays (engine/runtime)
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "kernels/device.h"
+#include "kernels/latent_pack.h"
+#include "prefix_index/block_hash.h"
+#include "prefix_index/journey.h"
+#include "prefix_index/token.h"
+#include "store/conversations.h"
+#include "store/kv_layout.h"
+#include "store/ram_plan.h"
+
+namespace ember {
+
+struct BlockCacheOptions {
+  std::string store_path;        // empty: no store, device and host tiers only
+  KvLayout layout;
+  NamespaceHash name_space;      // engine/model/identity.h
+  std::string scope = "shared";
+  uint64_t numerics_build = 0;   // only blocks of this build are used (policy `exact`)
+  uint64_t ram_bytes = 0;        // see plan_ram
+  uint64_t disk_bytes = 0;       // limit on all files of the store
+  uint64_t request_tokens = 0;   // longest request
+  int64_t flush_age_us = 10'000'000;  // oldest unflushed block
+  const Clock* clock = nullptr;  // null: the system's
+};
+
+enum class StoreState : uint8_t {
+  kOk,        // reads and writes (or reads only, see reason)
+  kUnusable,  // could not be opened: the requests run without it
+  kOff,       // not asked for
+};
+
+struct StoreHealth {
+  StoreState state = StoreState::kOff;
+  std::string reason;  // one line; empty when all is well
+};
+
+// What became of a chain's prefix. restored + computed = prompt, once the prompt is done.
+struct RestoreReport {
+  std::array<uint64_t, kTierCount> restored_tokens{};  // by the tier they came from
+  uint64_t damaged_blocks = 0;   // found on the way; recomputed
+  int64_t match_us = 0;
+  int64_t restore_us = 0;
+  uint64_t total() const {
+    uint64_t sum = 0;
+    for (uint64_t tokens : restored_tokens) sum += tokens;
+    return sum;
+  }
+};
+
+// Counters since opening, and sizes now. Names are those of `stat --json`.
+struct BlockCacheStats {
+  StoreHealth health;
+  std::array<uint64_t, kTierCount> blocks{};         // resident
+  std::array<uint64_t, kTierCount> capacity_blocks{};  // 0: bounded in bytes
+  std::array<uint64_t, kTierCount> restored_tokens{};
+  uint64_t indexed_blocks = 0;
+  uint64_t tail_records = 0;
+  uint64_t holes = 0;
+  uint64_t stranded = 0;            // 0 always
+  uint64_t foreign_blocks = 0;      // of other namespaces or numerics builds, in the same store
+  uint64_t committed_blocks = 0;
+  uint64_t dedup_blocks = 0;        // committed, but already known
+  uint64_t offloaded_blocks = 0;    // accepted by the disk
+  uint64_t durable_blocks = 0;      // flushed
+  uint64_t offload_failures = 0;    // given up after retries
+  uint64_t damaged_blocks = 0;
+  uint64_t evicted_blocks = 0;
+  uint64_t unreadable_records = 0;  // at opening
+  uint64_t disk_bytes = 0;          // all files
+  uint64_t disk_limit_bytes = 0;
+  uint64_t stored_bytes = 0;        // payload on disk of live groups
+  uint64_t raw_bytes = 0;           // what they decode to
+  uint64_t written_bytes = 0;
+};
+
+// A request's place in the cache: its tokens so far and the device slots of their latents. While a
+// chain lives its slots are leased: nothing can evict them. Made by BlockCache::open_chain.
+class Chain {
+ public:
+  virtual ~Chain() = default;
+  // Slots of the blocks, in order, for LatentCacheView::block_tables; fixed after open_chain.
+  virtual std::span<const int32_t> block_table() const = 0;
+  // Tokens whose latents are in place (restored, or computed and committed).
+  virtual size_t length() const = 0;
+  // False while restoring; after that length() is where computing begins.
+  virtual bool ready() const = 0;
+  virtual const RestoreReport& restore_report() const = 0;
+};
+
+class BlockCache {
+ public:
+  // Opens the cache on `device` (which outlives it). A store that cannot be opened because of damage
+  // is no error: the cache runs without it and health() says why.
+  // Errors: kInvalidArgument (RAM too small), kUnsupported (an intact store of another version),
+  // kBusy (held by another process; the pid is named), kIo or kCapacity (a new store that cannot be
+  // made).
+  static Result<std::unique_ptr<BlockCache>> open(const BlockCacheOptions& options, Device& device);
+  // Waits for copies in flight; what is not durable yet is written and flushed first.
+  virtual ~BlockCache() = default;
+
+  // --- a request
+  // Tokens of `prompt` that are known, at most prompt.size() - 1, by the best tier of their block.
+  struct Match {
+    size_t tokens = 0;
+    std::array<uint64_t, kTierCount> tokens_by_tier{};
+  };
+  virtual Match match(TokenSpan prompt) = 0;
+  // Leases slots for `max_tokens` tokens and begins to restore the first `restore_tokens` of
+  // `prompt` (at most what match said; 0: compute all). Errors: kCapacity when leases of others
+  // leave too few slots; kInvalidArgument when it could never fit.
+  virtual Result<std::unique_ptr<Chain>> open_chain(TokenSpan prompt, size_t restore_tokens,
+                                                    size_t max_tokens) = 0;
+  // The latents of `tokens`, which follow the first chain.length() tokens, are in their slots now.
+  // Full blocks enter the index and are offloaded in the background.
+  virtual void commit(Chain& chain, TokenSpan tokens) = 0;
+  // The turn's end: writes the unfinished block as a tail record, in the background, like all
+  // offload. The chain can go on being used.
+  virtual void commit_tail(Chain& chain) = 0;
+
+  // --- durability
+  // Completes (through the device's queue, see handle) when all that was committed before is
+  // durable, or has failed for good. A zero ticket: nothing to wait for.
+  virtual Ticket sync() = 0;
+  // Looks at ages; to be called at least every second while something is unflushed.
+  virtual void tick() = 0;
+
+  // --- the engine's loop
+  // Takes a completion that belongs to the cache; false: it is someone else's.
+  virtual bool handle(const Completion& completion) = 0;
+  // True while offload or restore work is under way.
+  virtual bool busy() const = 0;
+
+  virtual const KvLayout& layout() const = 0;
+  // The pool that block tables index; block_tables and table_stride are left for the caller to set.
+  virtual LatentCacheView layer_view(uint32_t layer) const = 0;
+  virtual Conversations* conversations() = 0;  // null without a usable store
+  virtual const StoreHealth& health() const = 0;
+  virtual const RamPlan& ram_plan() const = 0;
+  virtual BlockCacheStats stats() const = 0;
+
+  // --- for tests and tools
+  // Forgets all copies in a tier (device, host) that no lease holds and a lower tier has.
+  virtual void drop_tier(Tier tier) = 0;
+  // One line for each known block, parents before children.
+  struct Row {
+    BlockHash hash;
+    BlockHash parent;
+    uint32_t position = 0;
+    uint32_t token_count = 0;
+    uint64_t raw_bytes = 0;
+    uint64_t stored_bytes = 0;
+    uint32_t hits = 0;
+    int64_t last_use_unix_us = 0;
+    std::array<bool, kTierCount> in{};
+    bool damaged = false;
+    std::vector<TokenId> tokens;
+  };
+  virtual std::vector<Row> rows() const = 0;
+};
+
+}  // namespace ember

@@ -1,0 +1,92 @@
+// Disk tier: RocksDB driven as a log of epochs; the place from which yesterday comes back.
+//
+// Journey    host_tier -> [disk_tier] -> host_tier   (offload; reversed on restore)
+// Owns       the RocksDB in <store>/blocks: column families `meta` (block, touch and epoch records)
+//            and `data` (one blob for each layer group, key = epoch, block hash, group)
+// Invariant  what was accepted is durable after the next flush() and not before; bytes on disk stay
+//            within limit_bytes; a group is returned only if its raw checksum agrees
+// Threads    read_*: any thread. put, erase, touch, flush, make_room: the write lane only.
+// Not here   which block goes (prefix_index/eviction.h), when to write (store/offload_plan.h)
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "prefix_index/block_hash.h"
+#include "store/record.h"
+
+namespace ember {
+
+struct DiskTierOptions {
+  std::string directory;             // <store>/blocks; made if absent
+  uint64_t limit_bytes = 0;          // for all files below `directory`
+  uint64_t memtable_bytes = 0;       // RAM for memtables, all together
+  uint64_t block_cache_bytes = 0;    // RAM for RocksDB's cache of metadata
+  bool read_only = false;            // inspection: creates nothing, deletes nothing, takes no lock
+};
+
+struct TouchRecord {
+  int64_t last_use_unix_us = 0;
+  uint32_t hits = 0;
+};
+
+struct DiskTierStats {
+  uint64_t file_bytes = 0;       // all files below the directory, as they are
+  uint64_t limit_bytes = 0;
+  uint64_t stored_bytes = 0;     // payload of live groups
+  uint64_t raw_bytes = 0;        // what they decode to
+  uint64_t blocks = 0;
+  uint64_t epochs = 0;
+  uint64_t written_bytes = 0;    // to files, since opening
+  uint64_t retired_epochs = 0;   // since opening
+  uint64_t rewritten_bytes = 0;  // live groups put again, since opening
+  std::string health;            // "ok", or what does not work and since what error
+};
+
+class DiskTier {
+ public:
+  // Errors: kCorruption or kIo where RocksDB cannot open it (its own text included).
+  static Result<std::unique_ptr<DiskTier>> open(const DiskTierOptions& options);
+  virtual ~DiskTier() = default;
+
+  // Every readable block record with its touch record; unreadable ones are counted, not returned.
+  struct Listing {
+    std::vector<std::pair<BlockRecord, TouchRecord>> records;
+    uint64_t unreadable = 0;
+  };
+  virtual Result<Listing> list() = 0;
+
+  // The current record of a block; nothing if there is none. Errors: kCorruption, kIo.
+  virtual Result<std::optional<BlockRecord>> read_record(const BlockHash& hash) = 0;
+  // Reads, decodes and proves one group of `record` into `raw` (record.groups[group].raw_bytes).
+  // Errors: kCorruption (checksum, length, RocksDB's own), kIo. `raw` is undefined after an error.
+  virtual Status read_group(const BlockRecord& record, uint32_t group, Bytes raw) = 0;
+
+  // Accepts a block: `payloads` in the order of record.groups; sets record.epoch. A block that is
+  // there already (same hash) is replaced. Errors: kCapacity (no room: make_room and try again),
+  // kBusy (RocksDB asks for a pause; try again), kIo.
+  virtual Status put(BlockRecord& record, std::span<const std::string> payloads) = 0;
+  virtual Status erase(const BlockHash& hash) = 0;
+  virtual Status touch(std::span<const std::pair<BlockHash, TouchRecord>> touches) = 0;
+  // Everything accepted so far survives a crash from here on.
+  virtual Status flush() = 0;
+
+  // Whether a block of `stored_bytes` fits without make_room, a margin for metadata included.
+  virtual bool has_room(uint64_t stored_bytes) const = 0;
+  // Frees file space by retiring the oldest epochs; live groups in them are put again. The caller
+  // has erased what may go, enough of it that the rewriting fits.
+  virtual Status make_room(uint64_t stored_bytes) = 0;
+
+  virtual DiskTierStats stats() const = 0;  // Threads: any
+  // RocksDB's own checks of its tables; for `verify`. Returns the files that cannot be read.
+  virtual Result<std::vector<std::string>> verify_files() = 0;
+};
+
+}  // namespace ember

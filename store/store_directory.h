@@ -1,0 +1,41 @@
+// Store directory: one process holds it; its identity file says what it is and keeps the secret.
+//
+// Journey    opening a store -> [store_directory] -> disk_tier, conversations
+// Owns       <store>/IDENTITY (version, secret, checksum) and the lock on <store>/LOCK (holder's pid)
+// Invariant  a changed byte in IDENTITY is damage (kCorruption), not another version; an intact file
+//            of another version is kUnsupported and is left as it was
+// Threads    open once
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "prefix_index/block_hash.h"
+
+namespace ember {
+
+inline constexpr uint32_t kStoreVersion = 1;
+
+class StoreDirectory {
+ public:
+  // Makes the store if `path` is absent or an empty folder; files 0600, folders 0700.
+  // Errors: kBusy naming the holder's pid; kUnsupported naming both versions; kCorruption; kIo and
+  // kCapacity naming the path (a new store that cannot be made leaves nothing behind);
+  // kInvalidArgument for a folder that is no store.
+  static Result<std::unique_ptr<StoreDirectory>> open(const std::string& path);
+  // For inspection: takes no lock, makes nothing. `holder_pid` is set when a process holds it.
+  static Result<std::unique_ptr<StoreDirectory>> open_read_only(const std::string& path);
+  virtual ~StoreDirectory() = default;
+
+  virtual const std::string& path() const = 0;
+  virtual const HashSecret& secret() const = 0;
+  virtual bool created() const = 0;    // by this call
+  virtual bool read_only() const = 0;  // asked for, or because nothing can be written there
+  virtual int holder_pid() const = 0;  // of another process; 0: none
+};
+
+// $XDG_DATA_HOME/emberkv, or ~/.local/share/emberkv.
+std::string default_store_path();
+
+}  // namespace ember
