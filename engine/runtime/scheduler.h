@@ -1,0 +1,55 @@
+// Scheduler: the engine thread's loop. Admits requests, restores, cuts prompts in chunks, decodes.
+//
+// Journey    request -> [scheduler] -> block_cache (restore) -> forward (steps) -> block_cache (commit)
+// Owns       the running sequences and the one step in flight
+// Invariant  never computes and never waits for one ticket: it sleeps in Device::wait_any only;
+//            every request ends in exactly one on_done
+// Threads    engine thread only
+// Not here   conversations (engine/runtime/chat_session.h)
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "engine/model/forward.h"
+#include "engine/runtime/request.h"
+#include "kernels/device.h"
+#include "store/block_cache.h"
+
+namespace ember {
+
+struct SchedulerOptions {
+  size_t chunk_tokens = 256;     // most prompt tokens of one sequence in a step
+  size_t max_running = 8;        // sequences that have device slots
+  size_t max_queued = 64;        // requests that wait; more are refused with kBusy
+  size_t context_tokens = 0;     // prompt and answer together
+  std::vector<uint32_t> stop_ids;
+  const Clock* clock = nullptr;  // null: the system's
+};
+
+class Scheduler {
+ public:
+  static std::unique_ptr<Scheduler> create(Device& device, BlockCache& cache, Forward& forward,
+                                           SchedulerOptions options);
+  virtual ~Scheduler() = default;
+
+  // Errors: kInvalidArgument (an empty prompt, a token outside the vocabulary is the caller's; a
+  // prompt that leaves no room for one token in the context: both lengths are named); kBusy.
+  virtual Status submit(Request request) = 0;
+  // Ends the running and waiting requests; each gets its on_done with kCancelled.
+  virtual void cancel_all() = 0;
+
+  // Calls `done` once with the ticket's status, from tick(). For tickets of the caller's own.
+  virtual void watch(Ticket ticket, std::function<void(const Status&)> done) = 0;
+
+  // One turn of the loop: waits at most until `deadline_us` for something to happen, then handles,
+  // plans and submits. Returns true while any request, watched ticket or cache work is left.
+  virtual bool tick(int64_t deadline_us) = 0;
+  // Ticks until `finished` holds.
+  virtual void run_until(const std::function<bool()>& finished) = 0;
+};
+
+}  // namespace ember
