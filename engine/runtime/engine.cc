@@ -1,0 +1,194 @@
+// Opening the engine: every room in the order of the journey, the store last, so that a wrong model
+// leaves it untouched.
+#include "engine/runtime/engine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/checkpoint/checkpoint.h"
+#include "engine/model/forward.h"
+#include "engine/model/weights.h"
+#include "store/ram_plan.h"
+
+namespace ember {
+namespace {
+
+constexpr size_t kMaxRunning = 8;
+
+class EngineImpl final : public Engine {
+ public:
+  explicit EngineImpl(EngineOptions options) : options_(std::move(options)) {}
+  ~EngineImpl() override = default;
+
+  Status open();
+
+  Device& device() override { return *device_; }
+  const ModelConfig& config() const override { return weights_->config; }
+  const Identity& identity() const override { return identity_; }
+  Tokenizer& tokenizer() override {
+    EMBER_CHECK(tokenizer_ != nullptr, "the engine was opened without a tokenizer");
+    return *tokenizer_;
+  }
+  BlockCache& cache() override { return *cache_; }
+  Scheduler& scheduler() override { return *scheduler_; }
+  uint64_t context_tokens() const override { return context_tokens_; }
+  int64_t load_us() const override { return load_us_; }
+
+  Outcome run(Request request) override;
+  bool make_durable(int64_t timeout_us) override;
+
+ private:
+  Status open_model();
+  Status open_cache();
+  Status open_forward();
+  std::function<void(double)> progress(std::string_view what) const {
+    if (!options_.progress) return {};
+    return [this, what](double done) { options_.progress(what, done); };
+  }
+
+  EngineOptions options_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::unique_ptr<ModelWeights> weights_;
+  Identity identity_;
+  KvLayout layout_;
+  uint64_t context_tokens_ = 0;
+  std::unique_ptr<BlockCache> cache_;
+  std::unique_ptr<Forward> forward_;
+  std::unique_ptr<Scheduler> scheduler_;
+  int64_t load_us_ = 0;
+};
+
+// The longest context that both the model and the RAM hold.
+uint64_t fitting_context(uint64_t ram_bytes, const KvLayout& layout, uint64_t most) {
+  if (plan_ram(ram_bytes, layout, most).ok()) return most;
+  uint64_t fits = 0;
+  uint64_t too_much = most;
+  while (too_much - fits > layout.block_tokens()) {
+    const uint64_t middle = fits + (too_much - fits) / 2;
+    (plan_ram(ram_bytes, layout, middle).ok() ? fits : too_much) = middle;
+  }
+  return fits;
+}
+
+Status EngineImpl::open() {
+  const int64_t start_us = system_clock().now_us();
+  EMBER_TRY(open_model());
+  EMBER_TRY(open_cache());
+  EMBER_TRY(open_forward());
+  load_us_ = system_clock().now_us() - start_us;
+  return {};
+}
+
+Status EngineImpl::open_model() {
+  EMBER_ASSIGN(ModelConfig config, load_model_config(options_.model_path));
+  EMBER_ASSIGN(std::shared_ptr<Checkpoint> checkpoint, Checkpoint::open(options_.model_path));
+  if (options_.need_tokenizer) {
+    EMBER_ASSIGN(tokenizer_, Tokenizer::load(options_.model_path));
+  }
+  device_ = make_cpu_device({.workers = options_.workers});
+  EMBER_ASSIGN(weights_, load_weights(checkpoint, config, options_.precision, *device_,
+                                      progress("weights")));
+  EMBER_ASSIGN(const BlockHash fingerprint, checkpoint->fingerprint(progress("fingerprint")));
+  layout_ = model_kv_layout(config, options_.precision, options_.block_tokens,
+                            options_.layers_per_group);
+  identity_ = make_identity(config, fingerprint, layout_, *device_, options_.attention);
+  return {};
+}
+
+Status EngineImpl::open_cache() {
+  const uint64_t ram_bytes = options_.ram_bytes > 0 ? options_.ram_bytes : default_ram_bytes();
+  const uint64_t most = config().max_positions;
+  if (options_.context_tokens > most) {
+    return {ErrorCode::kInvalidArgument,
+            "context of " + std::to_string(options_.context_tokens) + " tokens asked for; " +
+                options_.model_path + " has max_position_embeddings " + std::to_string(most)};
+  }
+  context_tokens_ = options_.context_tokens > 0 ? options_.context_tokens
+                                                : fitting_context(ram_bytes, layout_, most);
+  BlockCacheOptions cache;
+  cache.store_path = options_.store_path;
+  cache.layout = layout_;
+  cache.name_space = identity_.name_space;
+  cache.numerics_build = identity_.numerics_build;
+  cache.ram_bytes = ram_bytes;
+  cache.disk_bytes = options_.disk_bytes > 0 || options_.store_path.empty()
+                         ? options_.disk_bytes
+                         : default_disk_bytes(options_.store_path);
+  cache.request_tokens = std::max<uint64_t>(context_tokens_, 1);
+  EMBER_ASSIGN(cache_, BlockCache::open(cache, *device_));
+  return {};
+}
+
+Status EngineImpl::open_forward() {
+  ForwardOptions forward;
+  forward.precision = options_.precision;
+  forward.attention = options_.attention;
+  forward.max_sequences = kMaxRunning;
+  forward.max_rows = options_.chunk_tokens + kMaxRunning;
+  forward.max_logit_rows = kMaxRunning;
+  forward.max_blocks = (context_tokens_ + layout_.block_tokens() - 1) / layout_.block_tokens();
+  forward.max_positions = context_tokens_;
+  std::vector<LatentCacheView> views;
+  for (uint32_t layer = 0; layer < layout_.layers(); ++layer) {
+    views.push_back(cache_->layer_view(layer));
+  }
+  uint32_t valid_vocab = config().vocab_size;
+  if (tokenizer_) {
+    valid_vocab = std::min(valid_vocab, static_cast<uint32_t>(tokenizer_->vocab_size()));
+  }
+  EMBER_ASSIGN(forward_,
+               Forward::create(*weights_, forward, std::move(views), valid_vocab, *device_));
+  SchedulerOptions scheduler;
+  scheduler.chunk_tokens = options_.chunk_tokens;
+  scheduler.max_running = kMaxRunning;
+  scheduler.context_tokens = context_tokens_;
+  scheduler.stop_ids = config().eos_ids;
+  scheduler_ = Scheduler::create(*device_, *cache_, *forward_, std::move(scheduler));
+  return {};
+}
+
+Outcome EngineImpl::run(Request request) {
+  Outcome outcome;
+  for (TokenId id : request.prompt) {
+    if (id >= 0 && static_cast<uint32_t>(id) < config().vocab_size) continue;
+    outcome.status = {ErrorCode::kInvalidArgument,
+                      "token " + std::to_string(id) + " is outside the model's vocabulary of " +
+                          std::to_string(config().vocab_size)};
+    return outcome;
+  }
+  bool done = false;
+  request.on_done = [&outcome, &done, client = std::move(request.on_done)](const Outcome& result) {
+    outcome = result;
+    done = true;
+    if (client) client(result);
+  };
+  if (Status status = scheduler_->submit(std::move(request)); !status.ok()) {
+    outcome.status = status;
+    return outcome;
+  }
+  scheduler_->run_until([&done] { return done; });
+  return outcome;
+}
+
+bool EngineImpl::make_durable(int64_t timeout_us) {
+  const Ticket ticket = cache_->sync();
+  if (!ticket) return true;
+  // Shared with the watcher, which may be called after this function gave up.
+  auto result = std::make_shared<std::pair<bool, bool>>(false, false);  // reported, good
+  scheduler_->watch(ticket, [result](const Status& status) { *result = {true, status.ok()}; });
+  const int64_t deadline_us = system_clock().now_us() + timeout_us;
+  scheduler_->run_until(
+      [&] { return result->first || system_clock().now_us() >= deadline_us; });
+  return result->first && result->second;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> Engine::open(const EngineOptions& options) {
+  auto engine = std::make_unique<EngineImpl>(options);
+  EMBER_TRY(engine->open());
+  return std::unique_ptr<Engine>(std::move(engine));
+}
+
+}  // namespace ember
