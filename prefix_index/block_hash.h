@@ -1,4 +1,4 @@
-// Block hash: the chained, keyed name of a block: who computed it, for whom, and after which tokens.
+// Block hash: the chained, keyed name of a block: who computed it, for whom, after which tokens.
 //
 // Journey    tokens -> [block_hash] -> radix_index, record keys
 // Invariant  H_i = XXH3-128(secret, namespace, scope, H_{i-1}, tokens_i), every field tagged and
@@ -61,9 +61,9 @@ BlockHash digest128(ConstBytes bytes);
 
 template <>
 struct std::hash<ember::BlockHash> {
-  size_t operator()(const ember::BlockHash& hash) const noexcept {
+  size_t operator()(const ember::BlockHash& name) const noexcept {
     size_t value;
-    std::memcpy(&value, hash.bytes.data(), sizeof value);
+    std::memcpy(&value, name.bytes.data(), sizeof value);
     return value;
   }
 };

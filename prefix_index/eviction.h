@@ -1,8 +1,9 @@
 // Eviction: in which order the blocks of a tier may go. Leaf-first, least recently used.
 //
 // Journey    radix_index -> [eviction] -> the tier that needs room
-// Invariant  a block may leave a tier when none of its children has its only copies at or above that
-//            tier; so nothing that stays stored becomes unreachable, and the disk loses leaves only
+// Invariant  a block may leave a tier when none of its children has its only copies at or above
+//            that tier, and its last tier when no child is stored at all (block_table.h draws the
+//            rule); so nothing that stays stored becomes unreachable, and disk loses leaves only
 // Threads    engine thread only; pure
 #pragma once
 

@@ -4,7 +4,7 @@
 // Owns       one entry for each known block; runs of blocks without a branch share one node
 // Invariant  a block is reached by comparing token ids from the root on, never by its hash alone;
 //            every entry's parent is an entry (or a root); a block with children is a full block
-// Threads    engine thread only; pure: no I/O, no clock (use order is a counter given by the caller)
+// Threads    engine thread only; pure: no I/O, no clock (use order is a counter of the caller's)
 // Not here   which of the evictable blocks goes first (prefix_index/eviction.h)
 #pragma once
 
@@ -21,21 +21,23 @@
 
 namespace ember {
 
-// What the index knows of one block. `place` is a slot number for device and host, an epoch for disk.
+// What the index knows of one block. `place`: a slot number on device and host, an epoch on disk.
 struct BlockEntry {
   BlockHash hash;
-  BlockId parent = kNoBlock;     // kNoBlock: a first block
-  uint32_t position = 0;         // index of the block in its chain; its first token is position * span
-  uint32_t token_count = 0;      // span for a full block, fewer for a tail
-  uint64_t numerics_build = 0;   // who computed it (store/record.h)
-  uint64_t last_use = 0;         // the caller's counter
+  BlockId parent = kNoBlock;    // kNoBlock: a first block
+  uint32_t position = 0;        // in its chain; the first token is position * span
+  uint32_t token_count = 0;     // span for a full block, fewer for a tail
+  uint64_t numerics_build = 0;  // who computed it (store/record.h)
+  uint64_t last_use = 0;        // the caller's counter
   uint32_t hits = 0;
   uint32_t children = 0;
-  bool damaged = false;          // a hole: known, unreadable, healed by the next commit
+  bool damaged = false;  // a hole: known, unreadable, healed by the next commit
   std::array<int32_t, kTierCount> place = {-1, -1, -1, -1};  // -1: not in that tier
 
   bool in(Tier tier) const { return place[static_cast<size_t>(tier)] >= 0; }
-  bool anywhere() const { return in(Tier::kDevice) || in(Tier::kHost) || in(Tier::kDisk) || in(Tier::kRemote); }
+  bool anywhere() const {
+    return in(Tier::kDevice) || in(Tier::kHost) || in(Tier::kDisk) || in(Tier::kRemote);
+  }
 };
 
 // The longest known prefix of a prompt.
@@ -62,8 +64,8 @@ class RadixIndex {
   void touch(const std::vector<BlockId>& blocks, uint64_t now, bool hit);
 
   // The entry for the block `tokens` after `parent` (kNoBlock: a first block under `root`),
-  // made if absent. An existing entry is returned whatever its state. tokens.size() is 1..span;
-  // a parent must be a full block.
+  // made if absent. An existing entry is returned whatever its state, and unchanged.
+  // tokens.size() is 1..span; a parent must be a full block.
   BlockId insert(const BlockHash& root, BlockId parent, TokenSpan tokens, const BlockHash& hash,
                  uint64_t numerics_build, uint64_t now);
   // The existing entry for exactly these tokens after `parent`, or kNoBlock.
@@ -87,9 +89,9 @@ class RadixIndex {
   // The blocks that may leave a tier now, oldest use first (see eviction.h for the rule).
   const LeafLru& evictable(Tier tier) const;
 
-  size_t size() const;               // entries
-  size_t count(Tier tier) const;     // entries in that tier
-  size_t memory_bytes() const;       // what the index itself holds, about
+  size_t size() const;                      // entries
+  size_t count(Tier tier) const;            // entries in that tier
+  size_t memory_bytes() const;              // what the index itself holds, about
   std::vector<BlockId> all_blocks() const;  // parents before children
 
   // Aborts unless every invariant above holds. For tests; linear in the entries.

@@ -97,7 +97,7 @@ struct BlockCacheStats {
 class Chain {
  public:
   virtual ~Chain() = default;
-  // Slots of the blocks, in order, for LatentCacheView::block_tables; fixed after open_chain.
+  // Slots of the blocks, in order, for LatentCacheView::block_tables; fixed once ready().
   virtual std::span<const int32_t> block_table() const = 0;
   // Tokens whose latents are in place (restored, or computed and committed).
   virtual size_t length() const = 0;

@@ -71,6 +71,8 @@ class Conversations {
   virtual Result<Conversation> load(const std::string& id) = 0;
   // Heads only, newest first.
   virtual Result<std::vector<Conversation>> list() = 0;
+  // Heads that the last list() found damaged and left out.
+  virtual uint64_t unreadable_heads() const = 0;
   virtual Status remove(const std::string& id) = 0;
 
   // Tail records: one value holds the record and its groups' payloads. Synced when `sync`.

@@ -1,0 +1,1 @@
+ember_bench(index_bench FILES ${CMAKE_CURRENT_LIST_DIR}/index_bench.cc DEPS ember_prefix_index)

@@ -1,0 +1,102 @@
+// Identity: the fields of a namespace, tagged and length-framed, and the name of a numerics build.
+#include "engine/model/identity.h"
+
+#include <cstdio>
+
+#include "base/bytes.h"
+
+namespace ember {
+namespace {
+
+using Fields = std::vector<std::pair<std::string, std::string>>;
+
+// Every bit of the number, readable: two configs differ here exactly when they differ in arithmetic.
+std::string exact(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.17g", value);
+  return text;
+}
+
+std::string rope_text(const ModelConfig& config) {
+  std::string text = "interleaved theta=" + exact(config.rope_theta) +
+                     " dims=" + std::to_string(config.rope_dim);
+  const YarnConfig& yarn = config.yarn;
+  if (!yarn.active) return text + " plain";
+  return text + " yarn factor=" + exact(yarn.factor) +
+         " original=" + exact(yarn.original_positions) + " beta_fast=" + exact(yarn.beta_fast) +
+         " beta_slow=" + exact(yarn.beta_slow) + " mscale=" + exact(yarn.mscale) +
+         " mscale_all_dim=" + exact(yarn.mscale_all_dim) +
+         " attention_factor=" + exact(yarn.attention_factor) +
+         " truncate=" + (yarn.truncate ? "yes" : "no");
+}
+
+std::string layout_text(const KvLayout& layout) {
+  const Stream& stream = layout.stream();
+  return "mla layers=" + std::to_string(layout.layers()) +
+         " block_tokens=" + std::to_string(layout.block_tokens()) +
+         " row_values=" + std::to_string(stream.row_values) + " scale_rule=none";
+}
+
+void append_framed(std::string& out, std::string_view text) {
+  append_value(out, static_cast<uint64_t>(text.size()));
+  out += text;
+}
+
+// The experts' choice and the softmax shape every later latent, and are in no tensor.
+std::string routing_text(const ModelConfig& config) {
+  return "sigmoid groups=" + std::to_string(config.expert_groups) +
+         " top_groups=" + std::to_string(config.top_groups) +
+         " experts_per_token=" + std::to_string(config.experts_per_token) +
+         " normalize=" + (config.normalize_routes ? "yes" : "no") +
+         " scale=" + exact(config.routed_scale);
+}
+
+const char* form_name(AttentionForm form) {
+  return form == AttentionForm::kAbsorb ? "absorb" : "naive";
+}
+
+}  // namespace
+
+KvLayout model_kv_layout(const ModelConfig& config, DType cache_dtype, uint32_t block_tokens,
+                         uint32_t layers_per_group) {
+  Stream stream;
+  stream.kind = StreamKind::kMlaRow;
+  stream.dtype = cache_dtype;
+  stream.row_values = config.kv_lora_rank + config.rope_dim;
+  return KvLayout(config.layers, block_tokens, stream, layers_per_group);
+}
+
+Identity make_identity(const ModelConfig& config, const BlockHash& weights_fingerprint,
+                       const KvLayout& layout, const Device& device, AttentionForm form) {
+  Identity identity;
+  const DType cache_dtype = layout.stream().dtype;
+  identity.fields = {
+      {"weights", to_hex(as_bytes(weights_fingerprint.view()))},
+      {"model_type", config.model_type},
+      {"layout", layout_text(layout)},
+      {"heads", std::to_string(config.heads) + "x" + std::to_string(config.nope_dim) + "+" +
+                    std::to_string(config.rope_dim)},
+      {"rope", rope_text(config)},
+      {"routing", routing_text(config)},
+      {"norm_eps", exact(config.norm_eps)},
+      {"inner_norm_eps", exact(config.inner_norm_eps)},
+      {"cache_dtype", std::string(dtype_name(cache_dtype))},
+      {"gemm_mode", std::string(dtype_name(cache_dtype)) + " activations, fp32 sums"},
+      {"norm_rounding", "fp32, rounded once"},
+      {"adapter", "none"},
+  };
+  std::string framed;
+  for (const auto& [tag, value] : identity.fields) {
+    append_framed(framed, tag);
+    append_framed(framed, value);
+  }
+  append_framed(framed, "layout_identity");
+  append_framed(framed, layout.identity());
+  identity.name_space = digest128(as_bytes(framed));
+
+  identity.numerics_build_text = device.kernel_family() + "/" + form_name(form);
+  identity.numerics_build = checksum64(as_bytes(identity.numerics_build_text));
+  return identity;
+}
+
+}  // namespace ember

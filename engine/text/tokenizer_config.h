@@ -1,0 +1,26 @@
+// Tokenizer config: what EmberKV uses of a tokenizer_config.json.
+//
+// Journey    none; read once at start
+// Invariant  only these keys are read; the tokenizer itself is tokenizer.json alone
+// Not here   the texts' ids (tokenizer.cc), what the template does (chat_template.h)
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace ember {
+
+struct TokenizerConfig {
+  std::string bos_text;  // empty: none
+  std::string eos_text;
+  bool adds_bos = false;  // add_bos_token; false where the key is absent
+  std::string chat_template;
+};
+
+// A token may be written as text or as an object with "content"; a list of named templates gives
+// the one called "default". Errors: kInvalidArgument naming `name` and the key.
+Result<TokenizerConfig> parse_tokenizer_config(std::string_view json_text, const std::string& name);
+
+}  // namespace ember

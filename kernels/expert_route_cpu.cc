@@ -1,0 +1,114 @@
+// Expert route on the CPU: router logits in fp32, then the choice, whole rows to each worker.
+#include "kernels/expert_route.h"
+
+#include <array>
+#include <limits>
+#include <span>
+
+#include "kernels/row_math.h"
+
+namespace ember {
+namespace {
+
+constexpr size_t kMaxExperts = 1024;
+constexpr float kExcluded = -std::numeric_limits<float>::infinity();
+
+// Index of the largest value that is not yet taken; the lowest on ties.
+size_t take_largest(std::span<const float> values, std::span<bool> taken) {
+  size_t best = values.size();
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!taken[i] && (best == values.size() || values[i] > values[best])) best = i;
+  }
+  EMBER_CHECK(best < values.size(), "more choices than candidates");
+  taken[best] = true;
+  return best;
+}
+
+float two_largest(std::span<const float> values) {
+  float first = kExcluded;
+  float second = kExcluded;
+  for (const float value : values) {
+    if (value > first) {
+      second = first;
+      first = value;
+    } else if (value > second) {
+      second = value;
+    }
+  }
+  return values.size() == 1 ? first : first + second;
+}
+
+// Groups beyond the best `top_groups` lose their experts.
+void exclude_groups(const ExpertRouteParams& p, std::span<float> choice) {
+  const size_t size = p.experts / p.groups;
+  std::array<float, kMaxExperts> scores;
+  std::array<bool, kMaxExperts> kept{};
+  for (size_t g = 0; g < p.groups; ++g) scores[g] = two_largest(choice.subspan(g * size, size));
+  for (size_t i = 0; i < p.top_groups; ++i) {
+    take_largest(std::span(scores).first(p.groups), std::span(kept).first(p.groups));
+  }
+  for (size_t e = 0; e < p.experts; ++e) {
+    if (!kept[e / size]) choice[e] = kExcluded;
+  }
+}
+
+}  // namespace
+
+void choose_experts(const ExpertRouteParams& p, const float* logits, int32_t* ids,
+                    float* weights) {
+  EMBER_CHECK(p.experts <= kMaxExperts && p.top_k <= p.experts, "too many experts");
+  EMBER_CHECK(p.groups > 0 && p.experts % p.groups == 0 && p.top_groups <= p.groups,
+              "groups divide the experts");
+  std::array<float, kMaxExperts> scores;
+  std::array<float, kMaxExperts> choice;
+  std::copy_n(logits, p.experts, scores.begin());
+  simd().sigmoid(scores.data(), p.experts);
+  for (size_t e = 0; e < p.experts; ++e) {
+    choice[e] = p.bias == nullptr ? scores[e] : scores[e] + p.bias[e];
+    if (std::isnan(choice[e])) choice[e] = kExcluded;
+  }
+  if (p.groups > 1) exclude_groups(p, std::span(choice).first(p.experts));
+  std::array<bool, kMaxExperts> taken{};
+  for (size_t i = 0; i < p.top_k; ++i) {
+    take_largest(std::span(choice).first(p.experts), std::span(taken).first(p.experts));
+  }
+  size_t count = 0;
+  float sum = 0;
+  for (size_t e = 0; e < p.experts; ++e) {
+    if (!taken[e]) continue;
+    ids[count] = static_cast<int32_t>(e);
+    weights[count] = scores[e];
+    sum += scores[e];
+    ++count;
+  }
+  for (size_t i = 0; i < p.top_k; ++i) {
+    if (p.normalize) weights[i] /= sum + 1e-20f;
+    weights[i] *= p.scale;
+  }
+}
+
+void expert_route_cpu(const ExpertRouteParams& params, CpuTeam& team) {
+  const auto [first, last] = team.share(params.rows);
+  if (first == last) return;
+  const size_t rows = std::min(kDotRows, last - first);
+  ScratchParts parts(team, sizeof(DotScratch) +
+                               ScratchParts::room_for<float>(rows * params.width) +
+                               ScratchParts::room_for<float>(rows * params.experts));
+  auto* scratch = parts.take<DotScratch>(1);
+  float* x = parts.take<float>(rows * params.width);
+  float* logits = parts.take<float>(rows * params.experts);
+  for (size_t row = first; row < last; row += rows) {
+    const size_t n = std::min(rows, last - row);
+    load_row(element(params.x, params.x_dtype, row * params.width), params.x_dtype,
+             n * params.width, x);
+    simd().dot(DotBlock{x, params.width, n, params.w, params.w_dtype, params.width, params.experts,
+                        params.width, logits, params.experts},
+               *scratch);
+    for (size_t i = 0; i < n; ++i) {
+      choose_experts(params, logits + i * params.experts, params.ids + (row + i) * params.top_k,
+                     params.weights + (row + i) * params.top_k);
+    }
+  }
+}
+
+}  // namespace ember

@@ -1,0 +1,268 @@
+// Matmul by oneDNN: single-threaded primitives on blocks of columns, checked before their first use.
+#include "kernels/matmul_onednn.h"
+
+#include <omp.h>
+
+#include <compare>
+#include <map>
+#include <memory>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <unordered_map>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/prng.h"
+#include "kernels/row_math.h"
+#include "kernels/solo_team.h"
+
+namespace ember {
+namespace {
+
+// Columns of one primitive; cut at multiples of it, whatever the team.
+constexpr size_t kBlockColumns = 256;
+// Rows of a primitive: a call is padded to the next, or cut in runs of the largest.
+constexpr size_t kRowSizes[] = {1, 16, 64, 256};
+constexpr size_t kSizes = std::size(kRowSizes);
+// More shapes than any model has; beyond, the portable kernel computes.
+constexpr size_t kMaxShapes = 512;
+
+struct Shape {
+  size_t n = 0;  // of the block, at most kBlockColumns
+  size_t k = 0;
+  DType in = DType::kBf16;  // of x and w
+  DType out = DType::kBf16;
+  friend auto operator<=>(const Shape&, const Shape&) = default;
+};
+
+size_t size_index(size_t rows) {
+  size_t i = 0;
+  while (i + 1 < kSizes && kRowSizes[i] < rows) ++i;
+  return i;
+}
+
+dnnl::memory::data_type onednn_dtype(DType dtype) {
+  return dtype == DType::kBf16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
+
+// Name of the instruction set that oneDNN would use, or null below AVX-512. Their values are masks
+// without an order, so they are listed.
+const char* avx512_name() {
+  switch (dnnl::get_effective_cpu_isa()) {
+    case dnnl::cpu_isa::avx512_core: return "avx512_core";
+    case dnnl::cpu_isa::avx512_core_vnni: return "avx512_core_vnni";
+    case dnnl::cpu_isa::avx512_core_bf16: return "avx512_core_bf16";
+    case dnnl::cpu_isa::avx512_core_amx: return "avx512_core_amx";
+    default: return nullptr;
+  }
+}
+
+const dnnl::engine& cpu_engine() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+// A worker's primitive for one shape and number of rows, with memory objects to point where needed.
+class Product {
+ public:
+  Product(const Shape& shape, size_t rows) {
+    const auto m = static_cast<dnnl::memory::dim>(rows);
+    const auto n = static_cast<dnnl::memory::dim>(shape.n);
+    const auto k = static_cast<dnnl::memory::dim>(shape.k);
+    using Md = dnnl::memory::desc;
+    const Md x({m, k}, onednn_dtype(shape.in), dnnl::memory::dims{k, 1});
+    const Md w({k, n}, onednn_dtype(shape.in), dnnl::memory::dims{1, k});  // [n, k] as it lies
+    const Md y({m, n}, onednn_dtype(shape.out), dnnl::memory::dims{n, 1});
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const dnnl::matmul::primitive_desc about(dnnl::matmul::desc(x, w, y), attributes, cpu_engine());
+    primitive_ = dnnl::matmul(about);
+    stream_ = dnnl::stream(cpu_engine());
+    x_ = dnnl::memory(x, cpu_engine(), nullptr);
+    w_ = dnnl::memory(w, cpu_engine(), nullptr);
+    y_ = dnnl::memory(y, cpu_engine(), nullptr);
+    arguments_ = {{DNNL_ARG_SRC, x_},
+                  {DNNL_ARG_WEIGHTS, w_},
+                  {DNNL_ARG_DST, y_},
+                  {DNNL_ARG_SCRATCHPAD, dnnl::memory(about.scratchpad_desc(), cpu_engine())}};
+  }
+
+  void run(const void* x, const void* w, void* y) {
+    x_.set_data_handle(const_cast<void*>(x));
+    w_.set_data_handle(const_cast<void*>(w));
+    y_.set_data_handle(y);
+    primitive_.execute(stream_, arguments_);
+    stream_.wait();
+  }
+
+ private:
+  dnnl::matmul primitive_;
+  dnnl::stream stream_;
+  dnnl::memory x_, w_, y_;
+  std::unordered_map<int, dnnl::memory> arguments_;
+};
+
+// This worker's product of the shape. oneDNN may throw.
+Product& product_for(const Shape& shape, size_t size) {
+  thread_local std::map<Shape, std::unique_ptr<Product>[kSizes]> products;
+  thread_local const bool single = (omp_set_num_threads(1), true);
+  EMBER_CHECK(single, "each worker keeps oneDNN to its own thread");
+  std::unique_ptr<Product>& product = products[shape][size];
+  if (product == nullptr) product = std::make_unique<Product>(shape, kRowSizes[size]);
+  return *product;
+}
+
+std::vector<std::byte> random_rows(size_t rows, size_t k, DType dtype, uint64_t seed) {
+  Prng random(seed);
+  std::vector<float> wide(rows * k);
+  for (float& v : wide) v = static_cast<float>(random.uniform() - 0.5);
+  std::vector<std::byte> bytes(rows * k * dtype_bytes(dtype));
+  store_row(wide.data(), dtype, wide.size(), bytes.data());
+  return bytes;
+}
+
+// One row alone is near to the portable kernel, and equal to itself in every place of every size.
+bool passes_check(const Shape& shape) {
+  const std::vector<std::byte> w = random_rows(shape.n, shape.k, shape.in, 1);
+  const std::vector<std::byte> row = random_rows(1, shape.k, shape.in, 2);
+  const size_t out_bytes = shape.n * dtype_bytes(shape.out);
+  std::vector<std::byte> alone(out_bytes);
+  product_for(shape, 0).run(row.data(), w.data(), alone.data());
+
+  std::vector<float> expected(shape.n), found(shape.n);
+  SoloTeam team;
+  matmul_cpu(MatmulParams{1, 1, shape.n, shape.k, row.data(), shape.in, shape.k, 0, w.data(),
+                          shape.in, 0, expected.data(), DType::kF32, shape.n, 0},
+             team);
+  load_row(alone.data(), shape.out, shape.n, found.data());
+  const float scale = std::sqrt(static_cast<float>(shape.k));
+  const float room = shape.out == DType::kBf16 ? 0.02f : 0.001f;
+  for (size_t j = 0; j < shape.n; ++j) {
+    if (!(std::fabs(found[j] - expected[j]) <= room * scale)) return false;
+  }
+  for (size_t size = 1; size < kSizes; ++size) {
+    const size_t rows = kRowSizes[size];
+    // The row stands in every second place, between rows that are all different.
+    std::vector<std::byte> x = random_rows(rows, shape.k, shape.in, 2 + size);
+    for (size_t parity = 0; parity < 2; ++parity) {
+      for (size_t r = parity; r < rows; r += 2) {
+        std::memcpy(x.data() + r * row.size(), row.data(), row.size());
+      }
+      std::vector<std::byte> y(rows * out_bytes);
+      product_for(shape, size).run(x.data(), w.data(), y.data());
+      for (size_t r = parity; r < rows; r += 2) {
+        if (std::memcmp(y.data() + r * out_bytes, alone.data(), out_bytes) != 0) return false;
+      }
+    }
+  }
+  return true;
+}
+
+class Verdicts {
+ public:
+  bool fit(const Shape& shape) EMBER_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    const auto known = verdicts_.find(shape);
+    if (known != verdicts_.end()) return known->second;
+    if (verdicts_.size() >= kMaxShapes) return false;
+    bool fit = false;
+    try {
+      fit = passes_check(shape);
+    } catch (const dnnl::error&) {
+      fit = false;  // this build or CPU has no such primitive
+    }
+    verdicts_.emplace(shape, fit);
+    return fit;
+  }
+
+ private:
+  Mutex mutex_;
+  std::map<Shape, bool> verdicts_ EMBER_GUARDED_BY(mutex_);
+};
+
+bool is_fit(const Shape& shape) {
+  static Verdicts verdicts;
+  return verdicts.fit(shape);
+}
+
+// One worker's pass over one block of columns of one product of the batch.
+struct Block {
+  size_t batch;
+  size_t column;
+  Shape shape;
+};
+
+void portable_block(const MatmulParams& p, const Block& b) {
+  thread_local SoloTeam team;
+  MatmulParams part = p;
+  part.batch = 1;
+  part.n = b.shape.n;
+  part.x = element(p.x, p.x_dtype, b.batch * p.x_batch_stride);
+  part.w = element(p.w, p.w_dtype, b.batch * p.w_batch_stride + b.column * p.k);
+  part.y = element(p.y, p.y_dtype, b.batch * p.y_batch_stride + b.column);
+  matmul_cpu(part, team);
+}
+
+// Rows are gathered (and padded) into one run, results scattered from one: both small beside the
+// product, and primitives need not know of strides.
+void onednn_block(const MatmulParams& p, const Block& b, std::byte* x_run, std::byte* y_run) {
+  const void* w = element(p.w, p.w_dtype, b.batch * p.w_batch_stride + b.column * p.k);
+  const size_t x_bytes = p.k * dtype_bytes(p.x_dtype);
+  const size_t y_bytes = b.shape.n * dtype_bytes(p.y_dtype);
+  constexpr size_t kMost = kRowSizes[kSizes - 1];
+  for (size_t row = 0; row < p.rows; row += kMost) {
+    const size_t rows = std::min(kMost, p.rows - row);
+    const size_t size = size_index(rows);
+    for (size_t r = 0; r < rows; ++r) {
+      const size_t at = b.batch * p.x_batch_stride + (row + r) * p.x_stride;
+      std::memcpy(x_run + r * x_bytes, element(p.x, p.x_dtype, at), x_bytes);
+    }
+    std::memset(x_run + rows * x_bytes, 0, (kRowSizes[size] - rows) * x_bytes);
+    product_for(b.shape, size).run(x_run, w, y_run);
+    for (size_t r = 0; r < rows; ++r) {
+      const size_t at = b.batch * p.y_batch_stride + (row + r) * p.y_stride + b.column;
+      std::memcpy(element(p.y, p.y_dtype, at), y_run + r * y_bytes, y_bytes);
+    }
+  }
+}
+
+}  // namespace
+
+bool onednn_has_avx512() { return avx512_name() != nullptr; }
+
+std::string onednn_family() {
+  const dnnl_version_t* version = dnnl_version();
+  const char* isa = avx512_name();
+  return "cpu-onednn-" + std::to_string(version->major) + "." + std::to_string(version->minor) +
+         "." + std::to_string(version->patch) + "-" + (isa == nullptr ? "other" : isa);
+}
+
+bool onednn_is_fit(size_t n, size_t k, DType in, DType out) {
+  const size_t edge = n % kBlockColumns;
+  const bool whole = n < kBlockColumns || is_fit(Shape{kBlockColumns, k, in, out});
+  return whole && (edge == 0 || is_fit(Shape{edge, k, in, out}));
+}
+
+void matmul_onednn(const MatmulParams& params, CpuTeam& team) {
+  if (params.x_dtype != params.w_dtype) return matmul_cpu(params, team);
+  const size_t blocks = (params.n + kBlockColumns - 1) / kBlockColumns;
+  const auto [first, last] = team.share(params.batch * blocks);
+  if (first == last) return;
+  const size_t rows = kRowSizes[size_index(params.rows)];
+  const size_t x_bytes = rows * params.k * dtype_bytes(params.x_dtype);
+  const size_t y_bytes = rows * kBlockColumns * dtype_bytes(params.y_dtype);
+  ScratchParts parts(team, ScratchParts::room(x_bytes) + ScratchParts::room(y_bytes));
+  auto* x_run = parts.take<std::byte>(x_bytes);
+  auto* y_run = parts.take<std::byte>(y_bytes);
+  for (size_t at = first; at < last; ++at) {
+    const size_t column = at % blocks * kBlockColumns;
+    const size_t n = std::min(kBlockColumns, params.n - column);
+    const Block block{at / blocks, column, Shape{n, params.k, params.x_dtype, params.y_dtype}};
+    if (is_fit(block.shape)) {
+      onednn_block(params, block, x_run, y_run);
+    } else {
+      portable_block(params, block);
+    }
+  }
+}
+
+}  // namespace ember

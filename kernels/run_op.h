@@ -1,0 +1,18 @@
+// Run op: from an operation as data to the function that computes it.
+//
+// Journey    program -> [run_op] -> the operations' *_cpu.cc
+// Not here   waits, which a device resolves before it runs on
+#pragma once
+
+#include "kernels/program.h"
+
+namespace ember {
+
+class CpuTeam;
+
+// How this device multiplies: the portable kernel, or one that may use a library.
+using MatmulFunction = void (*)(const MatmulParams& params, CpuTeam& team);
+
+void run_op(const Op& op, CpuTeam& team, MatmulFunction matmul);
+
+}  // namespace ember

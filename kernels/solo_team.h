@@ -1,0 +1,48 @@
+// Solo team: one worker, for a simulated device and for tests of single operations.
+//
+// Journey    sim_device -> [solo_team] -> the operations' *_cpu.cc
+// Owns       its scratch
+// Threads    one
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <new>
+
+#include "kernels/cpu_team.h"
+
+namespace ember {
+
+// Memory that grows and is kept, aligned to 64 bytes; what it held is lost when it grows.
+class ScratchMemory {
+ public:
+  void* at_least(size_t bytes) {
+    if (bytes > bytes_) {
+      memory_.reset();
+      memory_.reset(static_cast<std::byte*>(::operator new(bytes, kAlignment)));
+      bytes_ = bytes;
+    }
+    return memory_.get();
+  }
+
+ private:
+  static constexpr std::align_val_t kAlignment{64};
+  struct Free {
+    void operator()(std::byte* memory) const { ::operator delete(memory, kAlignment); }
+  };
+  std::unique_ptr<std::byte, Free> memory_;
+  size_t bytes_ = 0;
+};
+
+class SoloTeam final : public CpuTeam {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  void barrier() override {}
+  void* scratch(size_t bytes) override { return memory_.at_least(bytes); }
+
+ private:
+  ScratchMemory memory_;
+};
+
+}  // namespace ember

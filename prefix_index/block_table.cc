@@ -1,0 +1,213 @@
+// Block table: entries, lookup by hash, and the evictable sets, kept current at every change.
+#include "prefix_index/block_table.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace ember {
+namespace {
+
+constexpr size_t kFirstBuckets = 64;
+constexpr unsigned kAllTiersMask = (1u << kTierCount) - 1;
+// A node of a std::set of 16-byte values, as glibc's allocator rounds it.
+constexpr size_t kSetNodeBytes = 64;
+
+constexpr unsigned bit(size_t tier) { return 1u << tier; }
+
+}  // namespace
+
+BlockTable::BlockTable() : buckets_(kFirstBuckets, kNoBlock) {}
+
+BlockId BlockTable::add(const BlockEntry& entry, NodeId node) {
+  EMBER_CHECK(!entry.anywhere() && entry.children == 0, "a new block is in no tier and a leaf");
+  if (slots_.size() >= buckets_.size()) grow_buckets();
+  const BlockId block{slots_.add()};
+  Slot& added = slots_[static_cast<uint32_t>(block)];
+  added.entry = entry;
+  added.node = node;
+  BlockId& head = buckets_[bucket_of(entry.hash)];
+  added.next_in_bucket = std::exchange(head, block);
+  if (entry.parent != kNoBlock) ++slot(entry.parent).entry.children;
+  return block;
+}
+
+void BlockTable::remove(BlockId block) {
+  const Slot& removed = slot(block);
+  EMBER_CHECK(removed.entry.children == 0, "a block with children is not erased");
+  EMBER_CHECK(!removed.entry.anywhere(), "a block that is in a tier is not erased");
+  if (removed.entry.parent != kNoBlock) --slot(removed.entry.parent).entry.children;
+  BlockId* link = &buckets_[bucket_of(removed.entry.hash)];
+  while (*link != block) link = &slot(*link).next_in_bucket;
+  *link = removed.next_in_bucket;
+  slots_.remove(static_cast<uint32_t>(block));
+}
+
+BlockId BlockTable::find(const BlockHash& hash) const {
+  BlockId block = buckets_[bucket_of(hash)];
+  while (block != kNoBlock && slot(block).entry.hash != hash) block = slot(block).next_in_bucket;
+  return block;
+}
+
+void BlockTable::grow_buckets() {
+  std::vector<BlockId> old(buckets_.size() * 2, kNoBlock);
+  old.swap(buckets_);
+  for (BlockId block : old) {
+    while (block != kNoBlock) {
+      Slot& moved = slot(block);
+      BlockId& head = buckets_[bucket_of(moved.entry.hash)];
+      const BlockId next = std::exchange(moved.next_in_bucket, head);
+      head = block;
+      block = next;
+    }
+  }
+}
+
+void BlockTable::touch(BlockId block, uint64_t now, bool hit) {
+  Slot& touched = slot(block);
+  if (hit) ++touched.entry.hits;
+  // A stored time may lie ahead of the counter after a reopening; use never moves back.
+  if (now <= touched.entry.last_use) return;
+  for (size_t tier = 0; tier < kTierCount; ++tier) {
+    if ((touched.evictable & bit(tier)) == 0) continue;
+    evictable_[tier].remove(touched.entry.last_use, block);
+    evictable_[tier].add(now, block);
+  }
+  touched.entry.last_use = now;
+}
+
+void BlockTable::set_place(BlockId block, Tier tier, int32_t place) {
+  EMBER_CHECK(place >= 0, "a place is not negative");
+  int32_t& known = slot(block).entry.place[static_cast<size_t>(tier)];
+  const bool moved_within = known >= 0;
+  known = place;
+  if (moved_within) return;
+  ++counts_[static_cast<size_t>(tier)];
+  update(block);
+}
+
+void BlockTable::clear_place(BlockId block, Tier tier) {
+  int32_t& known = slot(block).entry.place[static_cast<size_t>(tier)];
+  if (known < 0) return;
+  known = -1;
+  --counts_[static_cast<size_t>(tier)];
+  update(block);
+}
+
+BlockTable::TierMask BlockTable::residence(const BlockEntry& entry) {
+  unsigned mask = 0;
+  for (size_t tier = 0; tier < kTierCount; ++tier) {
+    if (entry.place[tier] >= 0) mask |= bit(tier);
+  }
+  return static_cast<TierMask>(mask);
+}
+
+BlockTable::TierMask BlockTable::holds_now(const Slot& slot) {
+  unsigned mask = 0;
+  if (const unsigned in = residence(slot.entry); in != 0) {
+    // From its lowest copy down: there, all its copies are at or above.
+    mask = (kAllTiersMask << (std::bit_width(in) - 1)) & kAllTiersMask;
+  } else {
+    for (size_t tier = 0; tier < kTierCount; ++tier) {
+      if (slot.held_by[tier] > 0) mask |= bit(tier);
+    }
+  }
+  return static_cast<TierMask>(mask);
+}
+
+BlockTable::TierMask BlockTable::evictable_now(const Slot& slot) {
+  const unsigned in = residence(slot.entry);
+  // Whatever is stored below holds its parent in the lowest tier, so that count speaks for all.
+  if (std::has_single_bit(in) && slot.held_by[kTierCount - 1] > 0) return 0;
+  unsigned mask = 0;
+  for (size_t tier = 0; tier < kTierCount; ++tier) {
+    if ((in & bit(tier)) != 0 && slot.held_by[tier] == 0) mask |= bit(tier);
+  }
+  return static_cast<TierMask>(mask);
+}
+
+void BlockTable::update(BlockId block) {
+  // A parent that has a copy holds its own parent by that alone, so the way up ends there; only
+  // through blocks without a copy does it go on.
+  while (block != kNoBlock) {
+    Slot& changed = slot(block);
+    update_sets(block, changed);
+    const TierMask holds = holds_now(changed);
+    const unsigned flipped = static_cast<unsigned>(holds ^ changed.holds);
+    if (flipped == 0) return;
+    changed.holds = holds;
+    block = changed.entry.parent;
+    if (block == kNoBlock) return;
+    Slot& parent = slot(block);
+    for (size_t tier = 0; tier < kTierCount; ++tier) {
+      if ((flipped & bit(tier)) == 0) continue;
+      if ((holds & bit(tier)) != 0) {
+        ++parent.held_by[tier];
+      } else {
+        --parent.held_by[tier];
+      }
+    }
+  }
+}
+
+void BlockTable::update_sets(BlockId block, Slot& slot) {
+  const TierMask evictable = evictable_now(slot);
+  for (size_t tier = 0; tier < kTierCount; ++tier) {
+    if (((evictable ^ slot.evictable) & static_cast<int>(bit(tier))) == 0) continue;
+    if ((evictable & bit(tier)) != 0) {
+      evictable_[tier].add(slot.entry.last_use, block);
+    } else {
+      evictable_[tier].remove(slot.entry.last_use, block);
+    }
+  }
+  slot.evictable = evictable;
+}
+
+size_t BlockTable::memory_bytes() const {
+  size_t set_nodes = 0;
+  for (const LeafLru& set : evictable_) set_nodes += set.size();
+  return slots_.memory_bytes() + buckets_.capacity() * sizeof(BlockId) + set_nodes * kSetNodeBytes;
+}
+
+void BlockTable::check_invariants(std::span<const BlockId> blocks) const {
+  EMBER_CHECK(blocks.size() == slots_.size(), "every block is in the tree once");
+  std::vector<Slot> expected(slots_.end());
+  std::array<size_t, kTierCount> counts{};
+  std::array<size_t, kTierCount> evictable{};
+  for (BlockId block : blocks) {
+    const Slot& child = slot(block);
+    for (size_t tier = 0; tier < kTierCount; ++tier) {
+      if (child.entry.place[tier] >= 0) ++counts[tier];
+      if ((child.evictable & bit(tier)) != 0) ++evictable[tier];
+    }
+    if (child.entry.parent == kNoBlock) continue;
+    Slot& parent = expected[static_cast<uint32_t>(child.entry.parent)];
+    ++parent.entry.children;
+    for (size_t tier = 0; tier < kTierCount; ++tier) {
+      if ((child.holds & bit(tier)) != 0) ++parent.held_by[tier];
+    }
+  }
+  for (BlockId block : blocks) check_block(block, expected[static_cast<uint32_t>(block)]);
+  EMBER_CHECK(counts == counts_, "the blocks of a tier are counted");
+  for (size_t tier = 0; tier < kTierCount; ++tier) {
+    EMBER_CHECK(evictable_[tier].size() == evictable[tier], "an evictable set has strangers");
+  }
+}
+
+void BlockTable::check_block(BlockId block, const Slot& expected) const {
+  const Slot& found = slot(block);
+  EMBER_CHECK(found.entry.children == expected.entry.children, "children are counted");
+  EMBER_CHECK(found.held_by == expected.held_by, "children that hold their parent are counted");
+  EMBER_CHECK(found.holds == holds_now(found), "what a block holds is current");
+  EMBER_CHECK(found.evictable == evictable_now(found), "where a block may leave is current");
+  for (size_t tier = 0; tier < kTierCount; ++tier) {
+    EMBER_CHECK(evictable_[tier].contains(found.entry.last_use, block) ==
+                    ((found.evictable & bit(tier)) != 0),
+                "a block is in the sets of the tiers that it may leave, by its last use");
+  }
+  BlockId link = buckets_[bucket_of(found.entry.hash)];
+  while (link != kNoBlock && link != block) link = slot(link).next_in_bucket;
+  EMBER_CHECK(link == block, "a block is found by its hash");
+}
+
+}  // namespace ember

@@ -1,0 +1,181 @@
+// Radix index: the walk of a prompt, and the tree and the table of blocks behind one face.
+#include "prefix_index/radix_index.h"
+
+#include <algorithm>
+#include <span>
+
+#include "base/check.h"
+#include "prefix_index/block_table.h"
+#include "prefix_index/run_tree.h"
+#include "prefix_index/token_run.h"
+
+namespace ember {
+
+struct RadixIndex::Impl {
+  // A block that may come next, and how far it agrees with what is asked for.
+  struct Candidate {
+    BlockId block = kNoBlock;
+    RunPoint after;
+    size_t agree = 0;
+  };
+
+  explicit Impl(uint32_t block_tokens) : span(block_tokens), tree(block_tokens, table) {}
+
+  bool usable(BlockId block, uint64_t numerics_build) const {
+    const BlockEntry& entry = table.entry(block);
+    return entry.anywhere() && !entry.damaged &&
+           (numerics_build == 0 || entry.numerics_build == numerics_build);
+  }
+  RunPoint point(const BlockHash& root, BlockId block) const {
+    return block == kNoBlock ? tree.root_point(root) : tree.point_after(block);
+  }
+  Candidate best_branch(std::span<const NodeId> branches, TokenSpan rest, uint64_t build) const;
+  Candidate best_next(RunPoint point, TokenSpan rest, uint64_t build) const;
+
+  const uint32_t span;
+  BlockTable table;
+  RunTree tree;
+};
+
+// The usable run that agrees furthest. In token order agreement falls to both sides of the place
+// where `rest` would stand, so the search goes outwards from there and the first usable run is the
+// best; of two that agree equally far the one before that place is taken (a tail that agrees whole
+// is among those). Cost: logarithmic, plus the unusable runs that agree further.
+RadixIndex::Impl::Candidate RadixIndex::Impl::best_branch(std::span<const NodeId> branches,
+                                                          TokenSpan rest, uint64_t build) const {
+  const auto agreement = [&](size_t i) {
+    return i < branches.size() ? agreeing_tokens(tree.first_tokens(branches[i]), rest) : 0;
+  };
+  size_t right = tree.branches_not_after(branches, rest);
+  size_t left = right - 1;  // wraps below the first: no agreement
+  size_t left_agrees = agreement(left);
+  size_t right_agrees = agreement(right);
+  while (left_agrees > 0 || right_agrees > 0) {
+    const bool take_left = left_agrees >= right_agrees;
+    const NodeId run = branches[take_left ? left : right];
+    const BlockId block = tree.first_block(run);
+    if (usable(block, build)) return {block, {run, 1}, take_left ? left_agrees : right_agrees};
+    if (take_left) {
+      left_agrees = agreement(--left);
+    } else {
+      right_agrees = agreement(++right);
+    }
+  }
+  return {};
+}
+
+RadixIndex::Impl::Candidate RadixIndex::Impl::best_next(RunPoint point, TokenSpan rest,
+                                                        uint64_t build) const {
+  const BlockId next = tree.next_in_run(point);
+  if (next == kNoBlock) {
+    const size_t ahead = std::min<size_t>(rest.size(), span);
+    return best_branch(tree.branches(point), rest.first(ahead), build);
+  }
+  if (!usable(next, build)) return {};
+  return {next, {point.node, point.passed + 1}, agreeing_tokens(tree.next_tokens(point), rest)};
+}
+
+RadixIndex::RadixIndex(uint32_t block_tokens) {
+  EMBER_CHECK(block_tokens > 0, "a block has at least one token");
+  impl_ = std::make_unique<Impl>(block_tokens);
+}
+
+RadixIndex::~RadixIndex() = default;
+
+PrefixMatch RadixIndex::match(const BlockHash& root, TokenSpan tokens, size_t limit,
+                              uint64_t numerics_build) const {
+  PrefixMatch result;
+  TokenSpan rest = tokens.first(std::min(tokens.size(), limit));
+  RunPoint point = impl_->tree.root_point(root);
+  if (point.node == kNoNode) return result;
+  while (!rest.empty()) {
+    const Impl::Candidate next = impl_->best_next(point, rest, numerics_build);
+    if (next.agree == 0) break;
+    result.blocks.push_back(next.block);
+    result.tokens += next.agree;
+    if (next.agree < impl_->span) break;
+    rest = rest.subspan(next.agree);
+    point = next.after;
+  }
+  return result;
+}
+
+void RadixIndex::touch(const std::vector<BlockId>& blocks, uint64_t now, bool hit) {
+  for (BlockId block : blocks) impl_->table.touch(block, now, hit);
+}
+
+BlockId RadixIndex::insert(const BlockHash& root, BlockId parent, TokenSpan tokens,
+                           const BlockHash& hash, uint64_t numerics_build, uint64_t now) {
+  EMBER_CHECK(!tokens.empty() && tokens.size() <= impl_->span, "a block has 1 to span tokens");
+  BlockEntry entry;
+  if (parent != kNoBlock) {
+    const BlockEntry& before = impl_->table.entry(parent);
+    EMBER_CHECK(before.token_count == impl_->span, "a parent is a full block");
+    entry.position = before.position + 1;
+  }
+  if (const BlockId known = find_child(root, parent, tokens); known != kNoBlock) return known;
+  entry.hash = hash;
+  entry.parent = parent;
+  entry.token_count = static_cast<uint32_t>(tokens.size());
+  entry.numerics_build = numerics_build;
+  entry.last_use = now;
+  return impl_->tree.add(root, entry, tokens);
+}
+
+BlockId RadixIndex::find_child(const BlockHash& root, BlockId parent, TokenSpan tokens) const {
+  const RunPoint point = impl_->point(root, parent);
+  return point.node == kNoNode ? kNoBlock : impl_->tree.find(point, tokens);
+}
+
+BlockId RadixIndex::find(const BlockHash& hash) const { return impl_->table.find(hash); }
+
+std::vector<BlockId> RadixIndex::children(const BlockHash& root, BlockId block) const {
+  const RunPoint point = impl_->point(root, block);
+  if (point.node == kNoNode) return {};
+  if (const BlockId next = impl_->tree.next_in_run(point); next != kNoBlock) return {next};
+  std::vector<BlockId> blocks;
+  for (NodeId run : impl_->tree.branches(point)) blocks.push_back(impl_->tree.first_block(run));
+  return blocks;
+}
+
+void RadixIndex::erase(BlockId block) { impl_->tree.remove(block); }
+
+const BlockEntry& RadixIndex::entry(BlockId block) const { return impl_->table.entry(block); }
+
+std::vector<TokenId> RadixIndex::tokens(BlockId block) const {
+  const TokenSpan tokens = impl_->tree.tokens(block);
+  return {tokens.begin(), tokens.end()};
+}
+
+void RadixIndex::set_place(BlockId block, Tier tier, int32_t place) {
+  impl_->table.set_place(block, tier, place);
+}
+
+void RadixIndex::clear_place(BlockId block, Tier tier) { impl_->table.clear_place(block, tier); }
+
+void RadixIndex::set_damaged(BlockId block, bool damaged) {
+  impl_->table.set_damaged(block, damaged);
+}
+
+void RadixIndex::set_numerics_build(BlockId block, uint64_t numerics_build) {
+  impl_->table.set_numerics_build(block, numerics_build);
+}
+
+const LeafLru& RadixIndex::evictable(Tier tier) const { return impl_->table.evictable(tier); }
+
+size_t RadixIndex::size() const { return impl_->table.size(); }
+
+size_t RadixIndex::count(Tier tier) const { return impl_->table.count(tier); }
+
+size_t RadixIndex::memory_bytes() const {
+  return impl_->table.memory_bytes() + impl_->tree.memory_bytes();
+}
+
+std::vector<BlockId> RadixIndex::all_blocks() const { return impl_->tree.all_blocks(); }
+
+void RadixIndex::check_invariants() const {
+  impl_->tree.check_invariants();
+  impl_->table.check_invariants(impl_->tree.all_blocks());
+}
+
+}  // namespace ember

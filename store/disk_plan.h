@@ -1,0 +1,27 @@
+// Disk plan: how one number, --disk-bytes, is shared out. Pure.
+//
+// Journey    options -> [disk_plan] -> disk_tier, conversations
+// Invariant  the shares add up to the number, or the plan is refused with the least that would do
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.h"
+
+namespace ember {
+
+inline constexpr uint64_t kLeastDiskBytes = uint64_t{64} << 20;
+// IDENTITY and LOCK, rounded up generously to file-system blocks.
+inline constexpr uint64_t kStoreFilesBytes = uint64_t{64} << 10;
+inline constexpr uint64_t kLeastConversationsBytes = uint64_t{8} << 20;
+
+struct DiskPlan {
+  uint64_t blocks_bytes = 0;         // <store>/blocks: everything but what follows
+  uint64_t conversations_bytes = 0;  // <store>/conversations: 1/16, at least 8 MiB, at most 1/4
+  uint64_t tails_bytes = 0;          // of those, what tail records may hold: a quarter
+};
+
+// Errors: kInvalidArgument with the least number that would do.
+Result<DiskPlan> plan_disk(uint64_t disk_bytes);
+
+}  // namespace ember

@@ -1,0 +1,133 @@
+// What the tests of the disk share: a scratch folder, made-up blocks, sizes as the disk has them.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/prng.h"
+#include "store/disk_tier.h"
+#include "store/record.h"
+
+namespace ember {
+
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "ember-XXXXXX").string();
+    EXPECT_NE(::mkdtemp(name.data()), nullptr);
+    path_ = name;
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  std::string path() const { return path_; }
+  std::string sub(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+inline uint64_t bytes_below(const std::string& folder) {
+  uint64_t sum = 0;
+  std::error_code error;
+  std::filesystem::recursive_directory_iterator it(folder, error), end;
+  for (; !error && it != end; it.increment(error)) {
+    std::error_code gone;
+    uint64_t size = it->is_regular_file(gone) ? it->file_size(gone) : 0;
+    if (!gone) sum += size;
+  }
+  return sum;
+}
+
+inline std::vector<std::string> files_below(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// A block whose every byte follows from `id`.
+struct MadeBlock {
+  BlockRecord record;
+  std::vector<std::string> payloads;
+  std::vector<std::vector<std::byte>> raw;
+};
+
+inline BlockHash made_hash(uint64_t id) {
+  BlockHash hash;
+  uint64_t halves[2] = {mix64(id + 1), mix64(id + (uint64_t{1} << 40))};
+  std::memcpy(hash.bytes.data(), halves, sizeof halves);
+  return hash;
+}
+
+inline MadeBlock make_block(uint64_t id, uint32_t groups, uint32_t group_bytes) {
+  Prng prng(id * 977 + 13);
+  MadeBlock block;
+  block.record.hash = made_hash(id);
+  block.record.parent = made_hash(id / 2);
+  block.record.name_space = made_hash(1u << 30);
+  block.record.scope = "shared";
+  block.record.position = static_cast<uint32_t>(id);
+  block.record.tokens.resize(1 + id % 64);
+  for (TokenId& token : block.record.tokens) token = static_cast<TokenId>(prng.below(1000));
+  for (uint32_t g = 0; g < groups; ++g) {
+    std::vector<std::byte> raw(group_bytes);
+    for (size_t i = 0; i + 8 <= raw.size(); i += 8) {
+      uint64_t bits = prng() & 0x3fff3fff3fff3fffull;  // exponents that compress a little
+      std::memcpy(raw.data() + i, &bits, 8);
+    }
+    EncodedGroup coded = encode_group(CodecId::kExponentPlane, raw);
+    GroupEntry entry;
+    entry.first_layer = g;
+    entry.layers = 1;
+    entry.raw_bytes = group_bytes;
+    entry.stored_bytes = static_cast<uint32_t>(coded.payload.size());
+    entry.codec = coded.codec;
+    entry.checksum = checksum64(raw);
+    block.record.groups.push_back(entry);
+    block.payloads.push_back(std::move(coded.payload));
+    block.raw.push_back(std::move(raw));
+  }
+  return block;
+}
+
+// Empty when every group of `block` reads back right; else the first error. Wrong bytes are a
+// failure of the test in any case.
+inline std::string read_error(DiskTier& tier, const BlockRecord& record, const MadeBlock& block) {
+  for (uint32_t g = 0; g < record.groups.size(); ++g) {
+    std::vector<std::byte> raw(record.groups[g].raw_bytes);
+    Status status = tier.read_group(record, g, raw);
+    if (!status.ok()) return status.error().message;
+    EXPECT_EQ(raw, block.raw[g]) << "wrong bytes were served";
+  }
+  return "";
+}
+
+inline DiskTierOptions small_tier(const std::string& directory, uint64_t limit_bytes) {
+  DiskTierOptions options;
+  options.directory = directory;
+  options.limit_bytes = limit_bytes;
+  options.memtable_bytes = 4u << 20;
+  options.block_cache_bytes = 1u << 20;
+  return options;
+}
+
+inline std::unique_ptr<DiskTier> open_tier(const DiskTierOptions& options) {
+  Result<std::unique_ptr<DiskTier>> tier = DiskTier::open(options);
+  EXPECT_TRUE(tier.ok()) << tier.error().message;
+  return tier.ok() ? std::move(*tier) : nullptr;
+}
+
+}  // namespace ember

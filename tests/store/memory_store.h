@@ -1,0 +1,49 @@
+// A disk tier and a conversations' database in memory, whose weather the test makes.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "store/conversations.h"
+#include "store/disk_tier.h"
+
+namespace ember::testing {
+
+// What is "on the disk": outlives the tiers that are opened on it.
+struct MemoryStore {
+  struct Block {
+    BlockRecord record;
+    TouchRecord touch;
+    std::vector<std::string> payloads;
+    bool flushed = false;
+  };
+  Mutex mutex;
+  std::map<BlockHash, Block> blocks;
+  std::map<BlockHash, Block> tails;
+  uint64_t limit_bytes = 64u << 20;
+  uint64_t flushes = 0;
+  uint64_t touches = 0;
+  uint64_t order_faults = 0;   // a child before its parent, or a parent erased before its child
+  // The weather. Called under no lock, by any thread.
+  std::function<Status(const BlockHash&)> before_put;
+  std::function<Status(const BlockHash&, uint32_t group)> before_read;
+  std::function<Status()> before_flush;
+  std::atomic<uint64_t> reads{0};
+
+  uint64_t stored_bytes();
+  // What a power cut leaves.
+  void lose_unflushed();
+  // Changes one byte of a block's payload.
+  void corrupt(const BlockHash& hash, uint32_t group);
+};
+
+std::unique_ptr<DiskTier> open_memory_disk(MemoryStore& store);
+std::unique_ptr<Conversations> open_memory_conversations(MemoryStore& store);
+
+}  // namespace ember::testing

@@ -1,0 +1,156 @@
+// Bad input: one clear line that names the file or field, exit code 1, and the store as it was.
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/tools/command_line.h"
+
+namespace ember {
+namespace {
+
+namespace fs = std::filesystem;
+
+class BadInputTest : public CommandLineTest {
+ protected:
+  CommandResult generate_with(const std::string& model_path,
+                              const std::vector<std::string>& more = {}) {
+    std::vector<std::string> command = {"generate", "--json",           "--model",  model_path,
+                                        "--store",  folder_ / "store",  "--prompt", "Once",
+                                        "--max-tokens", "2"};
+    command.insert(command.end(), more.begin(), more.end());
+    return emberkv(command);
+  }
+  void expect_config_refused(const std::string& from, const std::string& to,
+                             const std::vector<std::string>& names) {
+    expect_refused(generate_with(model_with_config(from, to)), names);
+    EXPECT_FALSE(fs::exists(folder_ / "store"));
+  }
+};
+
+TEST_F(BadInputTest, AMissingModelFolderIsNamed) {
+  expect_refused(generate_with(folder_ / "nowhere"), {"nowhere"});
+}
+
+TEST_F(BadInputTest, AMissingCheckpointFileIsNamed) {
+  const std::string copy = model_with_config("", "");
+  fs::remove(copy + "/model.safetensors");
+  expect_refused(generate_with(copy), {"model.safetensors"});
+}
+
+TEST_F(BadInputTest, ACutCheckpointFileIsNamed) {
+  const std::string copy = model_with_config("", "");
+  fs::remove(copy + "/model.safetensors");
+  fs::copy_file(model() + "/model.safetensors", copy + "/model.safetensors");
+  fs::resize_file(copy + "/model.safetensors", 1'000'000);
+  expect_refused(generate_with(copy), {"model.safetensors"});
+}
+
+TEST_F(BadInputTest, ATensorOfAnotherShapeIsNamedWithBothShapes) {
+  expect_config_refused("\"moe_intermediate_size\": 128", "\"moe_intermediate_size\": 96",
+                        {"experts", "128", "96"});
+}
+
+TEST_F(BadInputTest, AnUnknownArchitectureIsNamed) {
+  expect_config_refused("DeepseekV3ForCausalLM", "LlamaForCausalLM", {"LlamaForCausalLM"});
+}
+
+TEST_F(BadInputTest, Fp8WeightsAreRefusedByName) {
+  expect_config_refused(
+      "\"use_cache\": true",
+      R"("quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]})",
+      {"quantization_config"});
+}
+
+TEST_F(BadInputTest, AConfigThatContradictsItselfIsRefused) {
+  expect_config_refused("\"num_experts_per_tok\": 2", "\"num_experts_per_tok\": 20",
+                        {"num_experts_per_tok", "20"});
+}
+
+TEST_F(BadInputTest, AConfigThatIsNoJsonIsNamed) {
+  expect_config_refused("{", "{{", {"config.json"});
+}
+
+TEST_F(BadInputTest, APromptLongerThanTheContextIsRefusedWithBothLengths) {
+  std::vector<std::string> command = generate_command(folder_ / "store", some_text(1, 20));
+  command.insert(command.end(), {"--context-tokens", "64"});
+  expect_refused(emberkv(command), {"64"});
+}
+
+TEST_F(BadInputTest, AnUnknownTemplateIsRefused) {
+  expect_refused(generate_with(model(), {"--chat", "--template", "chatml"}), {"chatml"});
+}
+
+TEST_F(BadInputTest, AMessagesFileIsNamedWithWhatIsWrong) {
+  const auto with_file = [this](const std::string& path) {
+    return emberkv({"generate", "--model", model(), "--store", folder_ / "store",
+                    "--messages-file", path});
+  };
+  expect_refused(with_file(folder_ / "absent.json"), {"absent.json"});
+  expect_refused(with_file(write("bad.json", "[{\"role\": ")), {"bad.json"});
+  expect_refused(with_file(write("number.json", "[1]")), {"number.json"});
+  expect_refused(with_file(write("role.json", R"([{"role": "user"}])")), {"role.json", "content"});
+  EXPECT_FALSE(fs::exists(folder_ / "store"));
+}
+
+TEST_F(BadInputTest, AMissingPromptFileIsNamed) {
+  expect_refused(emberkv({"generate", "--model", model(), "--prompt-file", folder_ / "absent.txt"}),
+                 {"absent.txt"});
+}
+
+TEST_F(BadInputTest, AStoreHeldByAnotherProcessIsRefusedWithItsPid) {
+  Result<std::unique_ptr<ChildProcess>> holder = ChildProcess::start(
+      {program_path(), "chat", "--json", "--model", model(), "--store", folder_ / "store"});
+  ASSERT_TRUE(holder.ok());
+  ASSERT_TRUE((*holder)->read_line().ok());
+  expect_refused(generate_with(model()), {std::to_string((*holder)->pid()), "store"});
+  ASSERT_TRUE((*holder)->write("/exit\n").ok());
+  EXPECT_EQ(*(*holder)->wait(), 0);
+  EXPECT_EQ(generate_with(model()).exit_code, 0);
+}
+
+TEST_F(BadInputTest, AKilledHolderLeavesNoLock) {
+  Result<std::unique_ptr<ChildProcess>> holder = ChildProcess::start(
+      {program_path(), "chat", "--json", "--model", model(), "--store", folder_ / "store"});
+  ASSERT_TRUE(holder.ok());
+  ASSERT_TRUE((*holder)->read_line().ok());
+  (*holder)->kill_now();
+  EXPECT_EQ(generate_with(model()).exit_code, 0);
+}
+
+TEST_F(BadInputTest, AStoreThatCannotBeMadeIsNamed) {
+  const std::string file = write("file", "no folder");
+  expect_refused(emberkv(generate_command(file + "/store", "Once")), {file + "/store"});
+  EXPECT_EQ(file_text(file), "no folder");
+}
+
+TEST_F(BadInputTest, AFolderThatIsNoStoreIsLeftAlone) {
+  fs::create_directory(folder_ / "photos");
+  write("photos/one.txt", "mine");
+  const auto before = snapshot(folder_ / "photos");
+  expect_refused(emberkv(generate_command(folder_ / "photos", "Once")), {"photos"});
+  expect_refused(emberkv({"stat", "--store", folder_ / "photos"}), {"photos"});
+  EXPECT_EQ(snapshot(folder_ / "photos"), before);
+}
+
+TEST_F(BadInputTest, TooLittleRamIsRefusedWithWhatWouldDo) {
+  expect_refused(generate_with(model(), {"--ram-bytes", "1MiB"}), {"ram"});
+}
+
+TEST_F(BadInputTest, AMalformedLineToTokenizeIsNamedByItsNumber) {
+  const CommandResult result =
+      emberkv({"tokenize", "--tokenizer", model()}, "{\"text\": \"one\"}\n{\"text\": 2}\n");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.errors.find('2'), std::string::npos) << result.errors;
+  EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1);
+}
+
+TEST_F(BadInputTest, InspectionOfAnAbsentStoreFails) {
+  for (const char* command : {"stat", "ls", "verify"}) {
+    expect_refused(emberkv({command, "--store", folder_ / "absent"}), {"absent"});
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "absent"));
+}
+
+}  // namespace
+}  // namespace ember

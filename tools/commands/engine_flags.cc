@@ -1,0 +1,89 @@
+// Opening the engine from flags, and the two kinds of line that go to standard error.
+#include "tools/commands/engine_flags.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "store/store_directory.h"
+
+namespace ember {
+namespace {
+
+std::string one_line(std::string_view message) {
+  std::string line(message);
+  for (char& c : line) {
+    if (c == '\n' || c == '\r') c = ' ';
+  }
+  return line;
+}
+
+EngineOptions engine_options(const EngineFlags& flags) {
+  EngineOptions options;
+  options.model_path = flags.model;
+  if (flags.use_store) {
+    options.store_path = flags.store.empty() ? default_store_path() : flags.store;
+  }
+  options.ram_bytes = flags.ram_bytes;
+  options.disk_bytes = flags.disk_bytes;
+  options.context_tokens = flags.context_tokens;
+  options.chunk_tokens = flags.chunk_tokens;
+  options.layers_per_group = flags.layers_per_group;
+  options.attention = flags.attention;
+  options.workers = flags.workers;
+  return options;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> open_engine(
+    const EngineFlags& flags, const std::function<void(std::string_view, double)>& progress) {
+  EngineOptions options = engine_options(flags);
+  options.progress = progress;
+  EMBER_ASSIGN(std::unique_ptr<Engine> engine, Engine::open(options));
+  const StoreHealth& health = engine->cache().health();
+  if (health.state == StoreState::kUnusable) {
+    print_warning("store " + options.store_path + " is unusable, going on without it: " +
+                  health.reason);
+  } else if (health.state == StoreState::kOk && !health.reason.empty()) {
+    print_warning("store " + options.store_path + ": " + health.reason);
+  }
+  return engine;
+}
+
+std::string_view store_state_name(StoreState state) {
+  switch (state) {
+    case StoreState::kOk: return "ok";
+    case StoreState::kUnusable: return "unusable";
+    case StoreState::kOff: return "off";
+  }
+  return "unknown";
+}
+
+void print_error(std::string_view message) {
+  std::fprintf(stderr, "emberkv: %s\n", one_line(message).c_str());
+}
+
+void print_warning(std::string_view message) {
+  std::fprintf(stderr, "emberkv: warning: %s\n", one_line(message).c_str());
+}
+
+Result<std::string> read_text_file(const std::string& path) {
+  const auto failed = [&path] {
+    return Error{ErrorCode::kIo, path + ": cannot be read: " + std::strerror(errno)};
+  };
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (file == nullptr) return failed();
+  std::string text;
+  char buffer[65536];
+  size_t got = 0;
+  while ((got = std::fread(buffer, 1, sizeof buffer, file)) > 0) text.append(buffer, got);
+  const bool bad = std::ferror(file) != 0;
+  Error error = bad ? failed() : Error{};
+  std::fclose(file);
+  if (bad) return error;
+  return text;
+}
+
+}  // namespace ember

@@ -1,0 +1,49 @@
+// Engine flags: the flags that commands with a model share, and what they mean to the engine.
+//
+// Journey    command line -> [engine_flags] -> engine
+// Invariant  an unusable store is one warning line on standard error, never an error
+// Threads    main
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "engine/runtime/engine.h"
+#include "kernels/latent_attention.h"
+
+namespace ember {
+
+struct EngineFlags {
+  std::string model;
+  std::string store;               // empty: default_store_path()
+  bool use_store = true;
+  uint64_t ram_bytes = 0;          // 0: the default of the engine, here and below
+  uint64_t disk_bytes = 0;
+  uint64_t context_tokens = 0;
+  uint32_t chunk_tokens = 256;
+  uint32_t layers_per_group = 0;
+  int workers = 0;
+  AttentionForm attention = AttentionForm::kAbsorb;
+  std::string template_name;       // empty: chosen by comparison
+};
+
+// Opens the engine and warns of a store that cannot be used as asked. Errors: those of Engine::open.
+Result<std::unique_ptr<Engine>> open_engine(
+    const EngineFlags& flags, const std::function<void(std::string_view, double)>& progress);
+
+// The name of a store's state in every report: "ok", "unusable" or "off".
+std::string_view store_state_name(StoreState state);
+
+// "emberkv: MESSAGE" on standard error, line breaks in the message made blanks.
+void print_error(std::string_view message);
+// "emberkv: warning: MESSAGE".
+void print_warning(std::string_view message);
+
+// A whole file of the user's. Errors: kIo naming the path and the reason.
+Result<std::string> read_text_file(const std::string& path);
+
+}  // namespace ember

@@ -1,0 +1,99 @@
+// generate: reads the prompt, opens the engine, streams or reports the answer, waits for the disk.
+#include "tools/commands/generate.h"
+
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/text/chat_template.h"
+#include "tools/commands/progress.h"
+#include "tools/commands/report.h"
+
+namespace ember {
+namespace {
+
+// The prompt as the user gave it, before there is a tokenizer: cheap to check, so checked first.
+struct PromptSource {
+  std::vector<Message> messages;  // empty: `raw` is the prompt
+  std::string raw;
+};
+
+Result<PromptSource> read_prompt(const GenerateOptions& options) {
+  PromptSource source;
+  if (options.messages_file) {
+    EMBER_ASSIGN(const std::string json, read_text_file(*options.messages_file));
+    Result<std::vector<Message>> messages = parse_messages(json);
+    if (!messages) {
+      return Error{messages.error().code, *options.messages_file + ": " + messages.error().message};
+    }
+    source.messages = std::move(messages).value();
+    return source;
+  }
+  if (options.prompt) {
+    source.raw = *options.prompt;
+  } else {
+    EMBER_ASSIGN(source.raw, read_text_file(*options.prompt_file));
+  }
+  if (options.chat) source.messages = {Message{"user", std::move(source.raw)}};
+  return source;
+}
+
+Result<std::vector<TokenId>> tokenize_prompt(Engine& engine, const PromptSource& source,
+                                             const std::string& template_name) {
+  Tokenizer& tokenizer = engine.tokenizer();
+  if (source.messages.empty()) return tokenizer.encode(source.raw, tokenizer.adds_bos());
+  EMBER_ASSIGN(const auto chat_template, ChatTemplate::choose(tokenizer, template_name));
+  EMBER_ASSIGN(const std::string text, chat_template->render(source.messages, true));
+  return tokenizer.encode(text);
+}
+
+}  // namespace
+
+Status run_generate(const GenerateOptions& options, std::ostream& out) {
+  EMBER_ASSIGN(const PromptSource source, read_prompt(options));
+  Progress progress;
+  EMBER_ASSIGN(const std::unique_ptr<Engine> engine,
+               open_engine(options.engine, [&progress](std::string_view what, double done) {
+                 progress.show(what, done);
+               }));
+  const int64_t opened_us = system_clock().now_us();
+  Request request;
+  EMBER_ASSIGN(request.prompt, tokenize_prompt(*engine, source, options.engine.template_name));
+  if (request.prompt.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "the prompt has no tokens, expected at least one"};
+  }
+  request.max_tokens = options.max_tokens;
+  request.temperature = options.temperature;
+  request.seed = options.seed;
+  request.use_cache = options.engine.use_store;
+
+  StreamDecoder decoder(engine->tokenizer(), true);
+  GenerateReport report;
+  request.on_token = [&](TokenId id) {
+    progress.clear();
+    const std::string piece = decoder.push(id);
+    report.text += piece;
+    if (!options.json) out << piece << std::flush;
+  };
+  report.before_us = system_clock().now_us() - opened_us;
+  report.outcome = engine->run(std::move(request));
+  progress.clear();
+  if (report.outcome.finish == FinishReason::kFailed) {
+    if (!options.json && !report.text.empty()) out << std::endl;
+    return report.outcome.status;
+  }
+  const std::string rest = decoder.finish();
+  report.text += rest;
+  if (!options.json) out << rest << std::endl;
+
+  const bool durable = engine->make_durable();
+  report.load_us = engine->load_us();
+  report.health = engine->cache().health();
+  if (!durable && report.health.state == StoreState::kOk) {
+    print_warning("not all that was computed could be stored; the next run computes it again");
+  }
+  if (options.json) out << generate_json(report) << std::endl;
+  return {};
+}
+
+}  // namespace ember

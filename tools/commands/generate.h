@@ -1,0 +1,34 @@
+// generate: one prompt, one answer, and what the cache did for it.
+//
+// Journey    prompt text -> [generate] -> request -> answer on standard output
+// Invariant  returns only after what was computed is durable; with --json standard output is one object
+// Threads    main (it is the engine thread)
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <string>
+
+#include "base/result.h"
+#include "tools/commands/engine_flags.h"
+
+namespace ember {
+
+struct GenerateOptions {
+  EngineFlags engine;
+  // Exactly one of the three.
+  std::optional<std::string> messages_file;
+  std::optional<std::string> prompt;
+  std::optional<std::string> prompt_file;
+  bool chat = false;  // wrap prompt or prompt_file as a user's message
+  uint32_t max_tokens = 256;
+  float temperature = 0;
+  uint64_t seed = 1;
+  bool json = false;
+};
+
+// Errors: those of the files, of the engine and of the request.
+Status run_generate(const GenerateOptions& options, std::ostream& out);
+
+}  // namespace ember

@@ -1,0 +1,32 @@
+// Progress: a bar on standard error while something long runs, only when that is a terminal.
+//
+// Journey    none; shown while weights load, prompts prefill and stores are verified
+// Invariant  writes nothing at all unless standard error is a terminal
+// Threads    main
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ember {
+
+class Progress {
+ public:
+  Progress();
+  ~Progress() { clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // `done` in [0, 1]. Redraws when a whole per cent or the name changed.
+  void show(std::string_view what, double done);
+  // Takes the bar off the line.
+  void clear();
+
+ private:
+  bool enabled_ = false;
+  bool drawn_ = false;
+  int percent_ = -1;
+  std::string what_;
+};
+
+}  // namespace ember

@@ -1,0 +1,254 @@
+// emberkv: the one program. Its flags are defined here; what a command does is in tools/commands.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <functional>
+#include <iostream>
+#include <string>
+
+#include "base/bytes.h"
+#include "tools/commands/chat.h"
+#include "tools/commands/exit_code.h"
+#include "tools/commands/generate.h"
+#include "tools/commands/logits.h"
+#include "tools/commands/ls.h"
+#include "tools/commands/stat.h"
+#include "tools/commands/tokenize.h"
+#include "tools/commands/verify.h"
+
+namespace ember {
+namespace {
+
+constexpr const char* kVersion = "0.1.0";
+
+// What to run once the whole command line was understood; returns the exit code.
+using Action = std::function<int()>;
+
+int exit_code(const Status& status) {
+  if (status.ok()) return kExitOk;
+  print_error(status.error().message);
+  return kExitFailed;
+}
+
+int exit_code(const Result<int>& result) {
+  if (result.ok()) return *result;
+  print_error(result.error().message);
+  return kExitFailed;
+}
+
+void add_size(CLI::App& app, const std::string& flag, uint64_t& target, const std::string& help) {
+  app.add_option_function<std::string>(
+         flag,
+         [flag, &target](const std::string& text) {
+           const std::optional<uint64_t> bytes = parse_bytes(text);
+           if (!bytes || *bytes == 0) {
+             throw CLI::ValidationError(flag, "'" + text + "' is no size, expected for example "
+                                              "4096, 512MiB or 20GiB");
+           }
+           target = *bytes;
+         },
+         help)
+      ->type_name("SIZE");
+}
+
+void add_attention(CLI::App& app, AttentionForm& target) {
+  app.add_option_function<std::string>(
+         "--attention",
+         [&target](const std::string& text) {
+           target = text == "naive" ? AttentionForm::kNaive : AttentionForm::kAbsorb;
+         },
+         "Form of latent attention (default: absorb)")
+      ->check(CLI::IsMember({"absorb", "naive"}));
+}
+
+void add_store(CLI::App& app, std::string& target) {
+  app.add_option("--store", target,
+                 "Folder of the store (default: $XDG_DATA_HOME/emberkv or ~/.local/share/emberkv)")
+      ->type_name("DIR");
+}
+
+void add_engine_flags(CLI::App& app, EngineFlags& flags) {
+  app.add_option("--model", flags.model, "Folder of the model, in Hugging Face's form")
+      ->required()
+      ->type_name("DIR");
+  add_store(app, flags.store);
+  add_size(app, "--ram-bytes", flags.ram_bytes,
+           "RAM for the cache, weights not counted (default: a quarter of the machine's)");
+  add_size(app, "--disk-bytes", flags.disk_bytes,
+           "Most bytes of the store (default: the smaller of 20 GiB and half of the free space)");
+  app.add_option("--context-tokens", flags.context_tokens,
+                 "Most tokens of prompt and answer (default: the model's, or what the RAM holds)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--chunk-tokens", flags.chunk_tokens, "Prompt tokens in one step")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 65536));
+  app.add_option("--layers-per-group", flags.layers_per_group,
+                 "Layers stored together (default: about 512 KiB of them)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--workers", flags.workers, "Threads that compute (default: one for each core)")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--template", flags.template_name,
+                 "Chat template: deepseek-v3 (default: found by comparing the model's)")
+      ->type_name("NAME");
+  add_attention(app, flags.attention);
+}
+
+// Both commands that answer draw in the same way.
+template <typename Options>
+void add_sampling_flags(CLI::App& app, Options& options) {
+  app.add_option("--max-tokens", options.max_tokens, "Most tokens of an answer")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--temperature", options.temperature, "0 takes the likeliest token")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 100.0));
+  app.add_option("--seed", options.seed, "Seed of the draws; used when the temperature is not 0")
+      ->capture_default_str();
+}
+
+void add_json(CLI::App& app, bool& json, const std::string& help) {
+  app.add_flag("--json", json, help);
+}
+
+void define_chat(CLI::App& root, ChatOptions& options, Action& action) {
+  CLI::App* app = root.add_subcommand("chat", "Talk with a model; each line of input is a turn");
+  add_engine_flags(*app, options.engine);
+  add_sampling_flags(*app, options);
+  CLI::Option* resume = app->add_option(
+      "--resume", options.resume, "Go on with a conversation: its id, or last");
+  resume->type_name("ID");
+  CLI::Option* system = app->add_option("--system", options.system, "System prompt");
+  CLI::Option* system_file =
+      app->add_option("--system-file", options.system_file, "File with the system prompt");
+  system->type_name("TEXT")->excludes(resume);
+  system_file->type_name("FILE")->excludes(resume)->excludes(system);
+  add_json(*app, options.json, "Print one JSON object a line: ready, delta, turn, error");
+  app->callback([&] {
+    action = [&options] {
+      options.interactive = isatty(STDIN_FILENO) == 1;
+      return exit_code(run_chat(options, std::cin, std::cout));
+    };
+  });
+}
+
+void define_generate(CLI::App& root, GenerateOptions& options, Action& action) {
+  CLI::App* app = root.add_subcommand("generate", "Answer one prompt");
+  add_engine_flags(*app, options.engine);
+  add_sampling_flags(*app, options);
+  CLI::Option_group* source = app->add_option_group("Prompt", "Exactly one of these");
+  source->add_option("--messages-file", options.messages_file, "JSON file of messages")
+      ->type_name("FILE");
+  source->add_option("--prompt", options.prompt, "Raw text")->type_name("TEXT");
+  source->add_option("--prompt-file", options.prompt_file, "File of raw text")->type_name("FILE");
+  source->require_option(1);
+  app->add_flag("--chat", options.chat, "Wrap the raw text as a user's message");
+  app->add_flag("!--no-cache", options.engine.use_store, "Neither read nor write the store");
+  add_json(*app, options.json, "Print one JSON object instead of the text");
+  app->callback([&] {
+    action = [&options] { return exit_code(run_generate(options, std::cout)); };
+  });
+}
+
+void define_stat(CLI::App& root, StatOptions& options, Action& action) {
+  CLI::App* app = root.add_subcommand("stat", "Show what a store holds and how well it is");
+  add_store(*app, options.store);
+  add_json(*app, options.json, "Print one JSON object");
+  app->callback([&] { action = [&options] { return exit_code(run_stat(options, std::cout)); }; });
+}
+
+void define_ls(CLI::App& root, LsOptions& options, Action& action) {
+  CLI::App* app = root.add_subcommand("ls", "List the blocks of a store, parents before children");
+  add_store(*app, options.store);
+  app->add_option("--limit", options.limit, "Most lines; 0: all")->capture_default_str();
+  app->add_flag("--conversations", options.conversations, "List conversations instead");
+  add_json(*app, options.json, "Print one JSON object a line");
+  app->callback([&] { action = [&options] { return exit_code(run_ls(options, std::cout)); }; });
+}
+
+void define_verify(CLI::App& root, VerifyOptions& options, Action& action) {
+  CLI::App* app = root.add_subcommand("verify", "Read and prove every byte of a store");
+  add_store(*app, options.store);
+  add_json(*app, options.json, "Print one JSON object");
+  app->callback([&] { action = [&options] { return exit_code(run_verify(options, std::cout)); }; });
+}
+
+void define_logits(CLI::App& root, LogitsOptions& options, Action& action) {
+  CLI::App* app = root.add_subcommand("logits", "Write the logits of given token ids as .npy");
+  app->add_option("--model", options.model, "Folder of the model")->required()->type_name("DIR");
+  app->add_option("--ids-file", options.ids_file, "Token ids, separated by white space")
+      ->required()
+      ->type_name("FILE");
+  app->add_option("--out", options.out_path, "Where to write float32 [tokens, vocabulary]")
+      ->required()
+      ->type_name("FILE");
+  add_attention(*app, options.attention);
+  app->add_option_function<std::string>(
+         "--precision",
+         [&options](const std::string& text) {
+           options.precision = text == "fp32" ? DType::kF32 : DType::kBf16;
+         },
+         "Of activations and cached rows (default: bf16)")
+      ->check(CLI::IsMember({"bf16", "fp32"}));
+  app->add_option("--workers", options.workers, "Threads that compute (default: one for each core)")
+      ->check(CLI::Range(1, 1024));
+  app->callback([&] { action = [&options] { return exit_code(run_logits(options)); }; });
+}
+
+void define_tokenize(CLI::App& root, TokenizeOptions& options, Action& action) {
+  CLI::App* app = root.add_subcommand(
+      "tokenize", "Turn JSON lines {\"text\"} into {\"ids\"}, or with --decode the reverse");
+  app->add_option("--tokenizer", options.tokenizer_path,
+                  "tokenizer.json, a gzip of it, or the folder that holds one")
+      ->required()
+      ->type_name("PATH");
+  CLI::Option* bos = app->add_flag("--bos", options.bos, "Begin with the BOS token");
+  CLI::Option* decode = app->add_flag("--decode", options.decode, "Turn ids into text");
+  decode->excludes(bos);
+  app->add_flag("--skip-special", options.skip_special, "Leave special tokens out of the text")
+      ->needs(decode);
+  app->callback([&] {
+    action = [&options] { return exit_code(run_tokenize(options, std::cin, std::cout)); };
+  });
+}
+
+int run(int argc, char** argv) {
+  CLI::App root("EmberKV: a model's latent cache that outlives its process", "emberkv");
+  root.set_version_flag("--version", kVersion);
+  root.require_subcommand(1);
+  ChatOptions chat;
+  GenerateOptions generate;
+  StatOptions stat;
+  LsOptions ls;
+  VerifyOptions verify;
+  LogitsOptions logits;
+  TokenizeOptions tokenize;
+  Action action;
+  define_chat(root, chat, action);
+  define_generate(root, generate, action);
+  define_stat(root, stat, action);
+  define_ls(root, ls, action);
+  define_verify(root, verify, action);
+  define_logits(root, logits, action);
+  define_tokenize(root, tokenize, action);
+  try {
+    root.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return root.exit(error);
+    print_error(std::string(error.what()) + " (emberkv --help, emberkv COMMAND --help)");
+    return kExitUsage;
+  }
+  return action();
+}
+
+}  // namespace
+}  // namespace ember
+
+int main(int argc, char** argv) {
+  try {
+    return ember::run(argc, argv);
+  } catch (const std::exception& error) {
+    ember::print_error(error.what());
+    return ember::kExitFailed;
+  }
+}

@@ -1,0 +1,127 @@
+// Prints a demo's result.
+#include "tools/journey_demo/demo_report.h"
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/bytes.h"
+
+namespace ember {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+__attribute__((format(printf, 2, 3))) void add(std::string& out, const char* format, ...) {
+  char line[256];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  out += line;
+}
+
+using ull = unsigned long long;
+
+void add_answer(std::string& out, const char* process, const AnswerEvent& answer) {
+  add(out, "%-18s %7llu %7llu %6llu %6llu %9llu %8.1f", process, ull{answer.prompt_tokens},
+      ull{answer.device_tokens}, ull{answer.host_tokens}, ull{answer.disk_tokens},
+      ull{answer.computed_tokens}, answer.ttft_ms);
+}
+
+Json answer_json(const AnswerEvent& answer) {
+  return {{"text", answer.text},
+          {"token_ids", answer.token_ids},
+          {"finish_reason", answer.finish_reason},
+          {"prompt_tokens", answer.prompt_tokens},
+          {"restored_tokens",
+           {{"device", answer.device_tokens},
+            {"host", answer.host_tokens},
+            {"disk", answer.disk_tokens},
+            {"remote", answer.remote_tokens}}},
+          {"computed_tokens", answer.computed_tokens},
+          {"ttft_ms", answer.ttft_ms},
+          {"decode_tokens_per_s", answer.decode_tokens_per_s}};
+}
+
+}  // namespace
+
+std::string demo_table(const DemoResult& result, const std::vector<DemoCheck>& checks) {
+  std::string out;
+  add(out, "\nseed %llu; restored tokens by tier, computed tokens, time to first token\n",
+      ull{result.seed});
+  out += "process             prompt  device   host   disk  computed  ttft ms  equal  right\n";
+  for (const DemoTurn& turn : result.turns) {
+    add_answer(out, turn.process.c_str(), turn.answer);
+    add(out, "  %-5s  %s\n", turn.equal() ? "yes" : "NO", turn.right() ? "yes" : "no");
+  }
+  add_answer(out, "new conversation", result.new_conversation);
+  out += '\n';
+  add_answer(out, "without the cache", result.cold);
+  out += "\n\n";
+  for (const DemoResume& resume : result.resumes) {
+    add(out, "killed %s: %llu tokens were durable, %llu restored, %llu computed again\n",
+        resume.kill.c_str(), ull{resume.durable_tokens}, ull{resume.restored_tokens},
+        ull{resume.computed_again()});
+  }
+  add(out, "time to first token, same prompt: %.1f ms with the cache, %.1f ms without\n",
+      result.new_conversation.ttft_ms, result.cold.ttft_ms);
+  add(out, "store: %llu blocks, %llu tails, %s on disk; latents %s as %s, %.2f times smaller\n",
+      ull{result.blocks}, ull{result.tails}, human_bytes(result.disk_bytes).c_str(),
+      human_bytes(result.raw_bytes).c_str(), human_bytes(result.stored_bytes).c_str(),
+      result.compression_ratio());
+  add(out, "right answers: %zu of %zu, the twin %zu; %.1f s in all\n\n", result.right(),
+      result.turns.size(), result.twin_right(), result.seconds);
+  for (const DemoCheck& check : checks) {
+    out += (check.passed ? "ok      " : "FAILED  ") + check.what + '\n';
+  }
+  if (!result.folder.empty()) out += "\nkept: " + result.folder + '\n';
+  return out;
+}
+
+std::string demo_json(const DemoResult& result, const std::vector<DemoCheck>& checks) {
+  Json json;
+  json["seed"] = result.seed;
+  json["handbook_bytes"] = result.handbook_bytes;
+  json["turns"] = Json::array();
+  for (const DemoTurn& turn : result.turns) {
+    json["turns"].push_back({{"process", turn.process},
+                             {"question", turn.asked.question},
+                             {"value", turn.asked.value},
+                             {"equal", turn.equal()},
+                             {"right", turn.right()},
+                             {"twin_right", turn.twin_right()},
+                             {"answer", answer_json(turn.answer)},
+                             {"twin", answer_json(turn.twin)}});
+  }
+  json["resumes"] = Json::array();
+  for (const DemoResume& resume : result.resumes) {
+    json["resumes"].push_back({{"killed", resume.kill},
+                               {"durable_tokens", resume.durable_tokens},
+                               {"restored_tokens", resume.restored_tokens},
+                               {"computed_again", resume.computed_again()}});
+  }
+  json["new_conversation"] = answer_json(result.new_conversation);
+  json["cold"] = answer_json(result.cold);
+  json["ttft_ms"] = {{"cached", result.new_conversation.ttft_ms}, {"cold", result.cold.ttft_ms}};
+  json["blocks"] = result.blocks;
+  json["tails"] = result.tails;
+  json["disk_bytes"] = result.disk_bytes;
+  json["raw_bytes"] = result.raw_bytes;
+  json["stored_bytes"] = result.stored_bytes;
+  json["compression_ratio"] = result.compression_ratio();
+  json["equal"] = result.equal();
+  json["right"] = result.right();
+  json["twin_right"] = result.twin_right();
+  json["seconds"] = result.seconds;
+  json["checks"] = Json::array();
+  for (const DemoCheck& check : checks) {
+    json["checks"].push_back({{"what", check.what}, {"passed", check.passed}});
+  }
+  json["passed"] = std::all_of(checks.begin(), checks.end(),
+                               [](const DemoCheck& check) { return check.passed; });
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace ember

@@ -1,0 +1,18 @@
+// Demo report: the table that a person reads and the JSON that a program reads.
+//
+// Journey    demo_run -> [demo_report] -> standard output, a file
+// Invariant  both show the same figures, and only figures of the run
+// Threads    any; pure
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/journey_demo/demo_run.h"
+
+namespace ember {
+
+std::string demo_table(const DemoResult& result, const std::vector<DemoCheck>& checks);
+std::string demo_json(const DemoResult& result, const std::vector<DemoCheck>& checks);
+
+}  // namespace ember

@@ -1,0 +1,26 @@
+// Random model: a Hugging Face folder of any dimensions with seeded weights, for tests and benches.
+//
+// Journey    dimensions + seed -> [make_random_model] -> checkpoint folder
+// Invariant  the same dimensions and seed give the same bytes; activations keep a sane size
+// Not here   tokenizer files (such a model is fed token ids)
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/dtype.h"
+#include "base/result.h"
+#include "engine/checkpoint/model_config.h"
+
+namespace ember {
+
+// Writes config.json, generation_config.json and model.safetensors with matrices in `dtype` (kBf16
+// or kF32) into `folder`, which is made where it is absent.
+Status make_random_model(const ModelConfig& config, uint64_t seed, DType dtype,
+                         const std::string& folder);
+
+// Two layers of DeepSeek-V2-Lite's dimensions (one dense, one of experts), vocabulary 1,024, no
+// q_lora; `routed_experts` may be less than its 64, to keep the file small.
+ModelConfig two_layers_of_v2_lite(uint32_t routed_experts);
+
+}  // namespace ember
