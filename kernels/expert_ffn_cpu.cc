@@ -13,7 +13,7 @@ struct Workspace {
   size_t* offsets;  // [E + 1]: where an expert's pairs begin in `order`
   size_t* order;    // [pairs]: (row, choice) pairs, by expert, then by row
   DotScratch* dot;
-  float* x;    // [kDotRows, max(d, m)]
+  float* x;    // [kDotRows, padded stride of d or m]
   float* a;    // [kDotRows, kColumns]
   float* b;    // [kDotRows, kColumns]
   float* acc;  // [rows, kColumns]
@@ -21,7 +21,7 @@ struct Workspace {
 
 Workspace take_workspace(const ExpertFfnParams& p, CpuTeam& team) {
   const size_t pairs = p.rows * p.top_k;
-  const size_t x_floats = kDotRows * std::max(p.width, p.inner);
+  const size_t x_floats = kDotRows * std::max(padded_stride(p.width), padded_stride(p.inner));
   const size_t block_floats = kDotRows * kColumns;
   using Parts = ScratchParts;
   Parts parts(team, Parts::room_for<size_t>(p.experts + 1) + Parts::room_for<size_t>(pairs) +
@@ -60,14 +60,15 @@ void* inner_row(const ExpertFfnParams& p, size_t place) {
 // Inner activations of pairs [first, last) of one expert, columns [from, to).
 void inner_block(const ExpertFfnParams& p, const Workspace& w, const ExpertWeights& expert,
                  size_t first, size_t last, size_t from, size_t to) {
+  const size_t stride = padded_stride(p.width);
   for (size_t i = first; i < last; ++i) {
     const size_t row = w.order[i] / p.top_k;
     load_row(element(p.x, p.dtype, row * p.width), p.dtype, p.width,
-             w.x + (i - first) * p.width);
+             w.x + (i - first) * stride);
   }
   for (size_t column = from; column < to; column += kColumns) {
     const size_t n = std::min(kColumns, to - column);
-    DotBlock block{w.x, p.width, last - first, element(expert.gate, p.w_dtype, column * p.width),
+    DotBlock block{w.x, stride, last - first, element(expert.gate, p.w_dtype, column * p.width),
                    p.w_dtype, p.width, n, p.width, w.a, kColumns};
     simd().dot(block, *w.dot);
     block.w = element(expert.up, p.w_dtype, column * p.width);
@@ -84,8 +85,11 @@ void inner_block(const ExpertFfnParams& p, const Workspace& w, const ExpertWeigh
 // Adds one expert's weighted output of pairs [first, last), columns [column, column + n), to `acc`.
 void outer_block(const ExpertFfnParams& p, const Workspace& w, const ExpertWeights& expert,
                  size_t first, size_t last, size_t column, size_t n) {
-  load_row(inner_row(p, first), p.dtype, (last - first) * p.inner, w.x);
-  simd().dot(DotBlock{w.x, p.inner, last - first, element(expert.down, p.w_dtype, column * p.inner),
+  const size_t stride = padded_stride(p.inner);
+  for (size_t i = first; i < last; ++i) {
+    load_row(inner_row(p, i), p.dtype, p.inner, w.x + (i - first) * stride);
+  }
+  simd().dot(DotBlock{w.x, stride, last - first, element(expert.down, p.w_dtype, column * p.inner),
                       p.w_dtype, p.inner, n, p.inner, w.a, kColumns},
              *w.dot);
   for (size_t i = first; i < last; ++i) {

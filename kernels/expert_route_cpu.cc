@@ -91,17 +91,20 @@ void expert_route_cpu(const ExpertRouteParams& params, CpuTeam& team) {
   const auto [first, last] = team.share(params.rows);
   if (first == last) return;
   const size_t rows = std::min(kDotRows, last - first);
+  const size_t stride = padded_stride(params.width);
   ScratchParts parts(team, sizeof(DotScratch) +
-                               ScratchParts::room_for<float>(rows * params.width) +
+                               ScratchParts::room_for<float>(rows * stride) +
                                ScratchParts::room_for<float>(rows * params.experts));
   auto* scratch = parts.take<DotScratch>(1);
-  float* x = parts.take<float>(rows * params.width);
+  float* x = parts.take<float>(rows * stride);
   float* logits = parts.take<float>(rows * params.experts);
   for (size_t row = first; row < last; row += rows) {
     const size_t n = std::min(rows, last - row);
-    load_row(element(params.x, params.x_dtype, row * params.width), params.x_dtype,
-             n * params.width, x);
-    simd().dot(DotBlock{x, params.width, n, params.w, params.w_dtype, params.width, params.experts,
+    for (size_t i = 0; i < n; ++i) {
+      load_row(element(params.x, params.x_dtype, (row + i) * params.width), params.x_dtype,
+               params.width, x + i * stride);
+    }
+    simd().dot(DotBlock{x, stride, n, params.w, params.w_dtype, params.width, params.experts,
                         params.width, logits, params.experts},
                *scratch);
     for (size_t i = 0; i < n; ++i) {

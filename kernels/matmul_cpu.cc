@@ -11,7 +11,7 @@ constexpr size_t kRoundColumns = 10 * kDotColumns;
 
 struct MatmulScratch {
   DotScratch* dot;
-  float* x;  // [kDotRows, k]
+  float* x;  // [kDotRows, padded_stride(k)]
   float* y;  // [kDotRows, kRoundColumns]
 };
 
@@ -25,15 +25,11 @@ void matmul_block(const MatmulParams& p, size_t batch, size_t row, size_t first,
   block.w_dtype = p.w_dtype;
   block.w_stride = p.k;
   const void* x = element(p.x, p.x_dtype, batch * p.x_batch_stride + row * p.x_stride);
-  if (p.x_dtype == DType::kF32) {
-    block.x = static_cast<const float*>(x);
-    block.x_stride = p.x_stride;
-  } else {
-    for (size_t r = 0; r < rows; ++r) {
-      load_row(element(x, p.x_dtype, r * p.x_stride), p.x_dtype, p.k, scratch.x + r * p.k);
-    }
-    block.x = scratch.x;
-    block.x_stride = p.k;
+  block.x = scratch.x;
+  block.x_stride = padded_stride(p.k);
+  for (size_t r = 0; r < rows; ++r) {
+    load_row(element(x, p.x_dtype, r * p.x_stride), p.x_dtype, p.k,
+             scratch.x + r * block.x_stride);
   }
   void* y = element(p.y, p.y_dtype, batch * p.y_batch_stride + row * p.y_stride);
   const bool direct = p.y_dtype == DType::kF32;
@@ -60,7 +56,7 @@ void matmul_cpu(const MatmulParams& params, CpuTeam& team) {
   const size_t panels = (params.n + kDotColumns - 1) / kDotColumns;
   const auto [first, last] = team.share(params.batch * panels);
   if (first == last) return;
-  const size_t x_floats = params.x_dtype == DType::kF32 ? 0 : kDotRows * params.k;
+  const size_t x_floats = std::min(kDotRows, params.rows) * padded_stride(params.k);
   const size_t y_floats = params.y_dtype == DType::kF32 ? 0 : kDotRows * kRoundColumns;
   ScratchParts parts(team, sizeof(DotScratch) + ScratchParts::room_for<float>(x_floats) +
                                ScratchParts::room_for<float>(y_floats));

@@ -3,6 +3,8 @@
 
 #include <omp.h>
 
+#include <algorithm>
+#include <array>
 #include <compare>
 #include <map>
 #include <memory>
@@ -20,9 +22,12 @@ namespace {
 
 // Columns of one primitive; cut at multiples of it, whatever the team.
 constexpr size_t kBlockColumns = 256;
-// Rows of a primitive: a call is padded to the next, or cut in runs of the largest.
+// Rows of a primitive: a call is padded to the next of the fit ones, or cut in runs of the largest.
+// The base decides what the bits are; another size is fit when it gives the same.
 constexpr size_t kRowSizes[] = {1, 16, 64, 256};
 constexpr size_t kSizes = std::size(kRowSizes);
+constexpr size_t kBase = 1;
+using FitSizes = std::array<bool, kSizes>;  // all false: the portable kernel
 // More shapes than any model has; beyond, the portable kernel computes.
 constexpr size_t kMaxShapes = 512;
 
@@ -34,10 +39,13 @@ struct Shape {
   friend auto operator<=>(const Shape&, const Shape&) = default;
 };
 
-size_t size_index(size_t rows) {
-  size_t i = 0;
-  while (i + 1 < kSizes && kRowSizes[i] < rows) ++i;
-  return i;
+// The smallest fit size that takes all rows, else the largest.
+size_t size_for(const FitSizes& fit, size_t rows) {
+  size_t best = kBase;
+  for (size_t i = kSizes; i-- > 0;) {
+    if (fit[i] && (kRowSizes[i] >= rows || kRowSizes[best] < kRowSizes[i])) best = i;
+  }
+  return best;
 }
 
 dnnl::memory::data_type onednn_dtype(DType dtype) {
@@ -120,55 +128,72 @@ std::vector<std::byte> random_rows(size_t rows, size_t k, DType dtype, uint64_t 
   return bytes;
 }
 
-// One row alone is near to the portable kernel, and equal to itself in every place of every size.
-bool passes_check(const Shape& shape) {
-  const std::vector<std::byte> w = random_rows(shape.n, shape.k, shape.in, 1);
-  const std::vector<std::byte> row = random_rows(1, shape.k, shape.in, 2);
-  const size_t out_bytes = shape.n * dtype_bytes(shape.out);
-  std::vector<std::byte> alone(out_bytes);
-  product_for(shape, 0).run(row.data(), w.data(), alone.data());
+struct Trial {
+  Shape shape;
+  std::vector<std::byte> w;    // [n, k]
+  std::vector<std::byte> row;  // [k]
+  std::vector<std::byte> y;    // [n]: what the row gives
+};
 
-  std::vector<float> expected(shape.n), found(shape.n);
-  SoloTeam team;
-  matmul_cpu(MatmulParams{1, 1, shape.n, shape.k, row.data(), shape.in, shape.k, 0, w.data(),
-                          shape.in, 0, expected.data(), DType::kF32, shape.n, 0},
-             team);
-  load_row(alone.data(), shape.out, shape.n, found.data());
-  const float scale = std::sqrt(static_cast<float>(shape.k));
-  const float room = shape.out == DType::kBf16 ? 0.02f : 0.001f;
-  for (size_t j = 0; j < shape.n; ++j) {
-    if (!(std::fabs(found[j] - expected[j]) <= room * scale)) return false;
-  }
-  for (size_t size = 1; size < kSizes; ++size) {
-    const size_t rows = kRowSizes[size];
-    // The row stands in every second place, between rows that are all different.
-    std::vector<std::byte> x = random_rows(rows, shape.k, shape.in, 2 + size);
-    for (size_t parity = 0; parity < 2; ++parity) {
-      for (size_t r = parity; r < rows; r += 2) {
-        std::memcpy(x.data() + r * row.size(), row.data(), row.size());
-      }
-      std::vector<std::byte> y(rows * out_bytes);
-      product_for(shape, size).run(x.data(), w.data(), y.data());
-      for (size_t r = parity; r < rows; r += 2) {
-        if (std::memcmp(y.data() + r * out_bytes, alone.data(), out_bytes) != 0) return false;
-      }
+// The row stands in every second place of a run, between rows that are all different: each time it
+// must give y. The first run of the base says what y is.
+bool gives_the_same(Trial& trial, size_t size) {
+  const size_t rows = kRowSizes[size];
+  const size_t y_bytes = trial.shape.n * dtype_bytes(trial.shape.out);
+  std::vector<std::byte> x = random_rows(rows, trial.shape.k, trial.shape.in, 3 + size);
+  for (size_t parity = 0; parity < std::min<size_t>(rows, 2); ++parity) {
+    for (size_t r = parity; r < rows; r += 2) {
+      std::memcpy(x.data() + r * trial.row.size(), trial.row.data(), trial.row.size());
+    }
+    std::vector<std::byte> y(rows * y_bytes);
+    product_for(trial.shape, size).run(x.data(), trial.w.data(), y.data());
+    if (trial.y.empty()) trial.y.assign(y.begin(), y.begin() + static_cast<ptrdiff_t>(y_bytes));
+    for (size_t r = parity; r < rows; r += 2) {
+      if (std::memcmp(y.data() + r * y_bytes, trial.y.data(), y_bytes) != 0) return false;
     }
   }
   return true;
 }
 
+bool is_near_to_portable(const Trial& trial) {
+  const Shape& shape = trial.shape;
+  std::vector<float> expected(shape.n), found(shape.n);
+  SoloTeam team;
+  matmul_cpu(MatmulParams{1, 1, shape.n, shape.k, trial.row.data(), shape.in, shape.k, 0,
+                          trial.w.data(), shape.in, 0, expected.data(), DType::kF32, shape.n, 0},
+             team);
+  load_row(trial.y.data(), shape.out, shape.n, found.data());
+  const float scale = std::sqrt(static_cast<float>(shape.k));
+  const float room = shape.out == DType::kBf16 ? 0.02f : 0.001f;
+  for (size_t j = 0; j < shape.n; ++j) {
+    if (!(std::fabs(found[j] - expected[j]) <= room * scale)) return false;
+  }
+  return true;
+}
+
+FitSizes check(const Shape& shape) {
+  FitSizes fit{};
+  Trial trial{shape, random_rows(shape.n, shape.k, shape.in, 1),
+              random_rows(1, shape.k, shape.in, 2), {}};
+  if (!gives_the_same(trial, kBase) || !is_near_to_portable(trial)) return fit;
+  for (size_t size = 0; size < kSizes; ++size) fit[size] = gives_the_same(trial, size);
+  // Runs of the base alone would be slower than the portable kernel.
+  const bool pays = std::any_of(fit.begin() + kBase + 1, fit.end(), [](bool f) { return f; });
+  return pays ? fit : FitSizes{};
+}
+
 class Verdicts {
  public:
-  bool fit(const Shape& shape) EMBER_EXCLUDES(mutex_) {
+  FitSizes of(const Shape& shape) EMBER_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     const auto known = verdicts_.find(shape);
     if (known != verdicts_.end()) return known->second;
-    if (verdicts_.size() >= kMaxShapes) return false;
-    bool fit = false;
+    if (verdicts_.size() >= kMaxShapes) return {};
+    FitSizes fit{};
     try {
-      fit = passes_check(shape);
+      fit = check(shape);
     } catch (const dnnl::error&) {
-      fit = false;  // this build or CPU has no such primitive
+      fit = {};  // this build or CPU has no such primitive
     }
     verdicts_.emplace(shape, fit);
     return fit;
@@ -176,13 +201,15 @@ class Verdicts {
 
  private:
   Mutex mutex_;
-  std::map<Shape, bool> verdicts_ EMBER_GUARDED_BY(mutex_);
+  std::map<Shape, FitSizes> verdicts_ EMBER_GUARDED_BY(mutex_);
 };
 
-bool is_fit(const Shape& shape) {
+FitSizes fit_sizes(const Shape& shape) {
   static Verdicts verdicts;
-  return verdicts.fit(shape);
+  return verdicts.of(shape);
 }
+
+bool is_fit(const Shape& shape) { return fit_sizes(shape)[kBase]; }
 
 // One worker's pass over one block of columns of one product of the batch.
 struct Block {
@@ -204,14 +231,14 @@ void portable_block(const MatmulParams& p, const Block& b) {
 
 // Rows are gathered (and padded) into one run, results scattered from one: both small beside the
 // product, and primitives need not know of strides.
-void onednn_block(const MatmulParams& p, const Block& b, std::byte* x_run, std::byte* y_run) {
+void onednn_block(const MatmulParams& p, const Block& b, const FitSizes& fit, std::byte* x_run,
+                  std::byte* y_run) {
   const void* w = element(p.w, p.w_dtype, b.batch * p.w_batch_stride + b.column * p.k);
   const size_t x_bytes = p.k * dtype_bytes(p.x_dtype);
   const size_t y_bytes = b.shape.n * dtype_bytes(p.y_dtype);
-  constexpr size_t kMost = kRowSizes[kSizes - 1];
-  for (size_t row = 0; row < p.rows; row += kMost) {
-    const size_t rows = std::min(kMost, p.rows - row);
-    const size_t size = size_index(rows);
+  for (size_t row = 0; row < p.rows;) {
+    const size_t size = size_for(fit, p.rows - row);
+    const size_t rows = std::min(kRowSizes[size], p.rows - row);
     for (size_t r = 0; r < rows; ++r) {
       const size_t at = b.batch * p.x_batch_stride + (row + r) * p.x_stride;
       std::memcpy(x_run + r * x_bytes, element(p.x, p.x_dtype, at), x_bytes);
@@ -222,6 +249,7 @@ void onednn_block(const MatmulParams& p, const Block& b, std::byte* x_run, std::
       const size_t at = b.batch * p.y_batch_stride + (row + r) * p.y_stride + b.column;
       std::memcpy(element(p.y, p.y_dtype, at), y_run + r * y_bytes, y_bytes);
     }
+    row += rows;
   }
 }
 
@@ -247,7 +275,7 @@ void matmul_onednn(const MatmulParams& params, CpuTeam& team) {
   const size_t blocks = (params.n + kBlockColumns - 1) / kBlockColumns;
   const auto [first, last] = team.share(params.batch * blocks);
   if (first == last) return;
-  const size_t rows = kRowSizes[size_index(params.rows)];
+  const size_t rows = params.rows <= kRowSizes[kBase] ? kRowSizes[kBase] : kRowSizes[kSizes - 1];
   const size_t x_bytes = rows * params.k * dtype_bytes(params.x_dtype);
   const size_t y_bytes = rows * kBlockColumns * dtype_bytes(params.y_dtype);
   ScratchParts parts(team, ScratchParts::room(x_bytes) + ScratchParts::room(y_bytes));
@@ -257,8 +285,9 @@ void matmul_onednn(const MatmulParams& params, CpuTeam& team) {
     const size_t column = at % blocks * kBlockColumns;
     const size_t n = std::min(kBlockColumns, params.n - column);
     const Block block{at / blocks, column, Shape{n, params.k, params.x_dtype, params.y_dtype}};
-    if (is_fit(block.shape)) {
-      onednn_block(params, block, x_run, y_run);
+    const FitSizes fit = fit_sizes(block.shape);
+    if (fit[kBase]) {
+      onednn_block(params, block, fit, x_run, y_run);
     } else {
       portable_block(params, block);
     }

@@ -48,8 +48,20 @@ inline void store_row(const float* from, DType dtype, size_t n, void* to) {
 // One value, for the plain forms.
 inline double value_at(const void* base, DType dtype, size_t index) {
   float value = 0;
-  load_row(element(base, dtype, index), dtype, 1, &value);
+  bf16 half;
+  if (dtype == DType::kBf16) {
+    std::memcpy(&half, element(base, dtype, index), sizeof half);
+    value = to_float(half);
+  } else {
+    std::memcpy(&value, element(base, dtype, index), sizeof value);
+  }
   return static_cast<double>(value);
+}
+
+// Row stride for a block that `dot` will read. Inner blocks of 16 rows must not meet in the same
+// sets of a first-level cache (4,096 bytes apart), which strides like 2,048 values would do.
+constexpr size_t padded_stride(size_t k) {
+  return k <= kDotInner ? k : k + (1024 + 272 - k % 1024) % 1024;
 }
 
 // y = w * x / sqrt(mean(x^2) + eps); y may be x.

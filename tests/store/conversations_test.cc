@@ -85,16 +85,18 @@ void expect_whole(Conversations& conversations, uint64_t number, uint32_t turns)
   }
 }
 
+constexpr uint64_t kNumbers[] = {2, 7, 4};
+
 TEST(ConversationsTest, ComeBackAfterReopeningNewestFirst) {
   ScratchFolder folder;
   auto options = options_for(folder.sub("conversations"));
   {
     auto conversations = open_ok(options);
-    for (uint64_t number : {2, 7, 4}) fill(*conversations, number, static_cast<uint32_t>(number));
+    for (uint64_t number : kNumbers) fill(*conversations, number, static_cast<uint32_t>(number));
   }
   for (int round = 0; round < 3; ++round) {
     auto conversations = open_ok(options);
-    for (uint64_t number : {2, 7, 4}) {
+    for (uint64_t number : kNumbers) {
       expect_whole(*conversations, number, static_cast<uint32_t>(number));
     }
     auto heads = conversations->list();

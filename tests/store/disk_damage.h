@@ -94,7 +94,9 @@ class DamageRun {
     for (const char* name : {"log", "tables"}) {
       auto options = conversation_options(folder_.sub(name));
       {
-        auto conversations = std::move(*Conversations::open(options));
+        auto opened = Conversations::open(options);
+        ASSERT_TRUE(opened.ok()) << opened.error().message;
+        std::unique_ptr<Conversations> conversations = std::move(*opened);
         Conversation head;
         head.id = kId;
         head.system = "a system prompt";
@@ -104,7 +106,9 @@ class DamageRun {
         }
         ASSERT_TRUE(conversations->put_tail(blocks_[0].record, blocks_[0].payloads, true).ok());
       }
-      if (std::string(name) == "tables") Conversations::open(options)->reset();
+      if (std::string(name) == "tables") {
+        ASSERT_TRUE(Conversations::open(options).ok());
+      }
       keep(name);
     }
   }
@@ -132,7 +136,7 @@ class DamageRun {
       }
     }
     for (const MadeBlock& block : blocks_) {
-      errors_ += read_error(tier, block.record, block).empty() ? 0 : 1;
+      if (!read_error(tier, block.record, block).empty()) ++errors_;
     }
     EXPECT_TRUE(tier.verify_files().ok());
     if (read_only) return;

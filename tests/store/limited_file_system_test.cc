@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 
 #include "store/rocksdb_log_check.h"
 #include "tests/store/disk_store_testing.h"
@@ -74,9 +75,10 @@ TEST_F(LimitedFileSystemTest, DeletingRenamingAndTruncatingGiveSpaceBack) {
 TEST_F(LimitedFileSystemTest, RandomWorkKeepsTheSumEqualToTheDisk) {
   auto files = make(20000);
   Prng prng(11);
+  const char* const kNames[] = {"a.sst", "b.sst", "c.log", "d.blob", "e", "f"};
   std::map<std::string, std::unique_ptr<rocksdb::FSWritableFile>> open;
   for (int step = 0; step < 3000; ++step) {
-    std::string name = "f" + std::to_string(prng.below(6));
+    std::string name = kNames[prng.below(6)];
     switch (prng.below(6)) {
       case 0: open[name] = create(*files, name); break;
       case 1:
@@ -85,7 +87,7 @@ TEST_F(LimitedFileSystemTest, RandomWorkKeepsTheSumEqualToTheDisk) {
         break;
       case 2: {
         open.erase(name);
-        std::string to = "f" + std::to_string(prng.below(6));
+        std::string to = kNames[prng.below(6)];
         open.erase(to);
         if (to != name) {
           static_cast<void>(

@@ -18,8 +18,8 @@
 namespace ember {
 
 struct RigOptions {
-  std::string model_path;
-  std::string store_path;           // empty: no store
+  std::string model_path = {};
+  std::string store_path = {};      // empty: no store
   AttentionForm attention = AttentionForm::kAbsorb;
   DType precision = DType::kBf16;
   uint32_t layers_per_group = 0;

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/bytes.h"
 
@@ -77,6 +79,45 @@ std::string demo_table(const DemoResult& result, const std::vector<DemoCheck>& c
     out += (check.passed ? "ok      " : "FAILED  ") + check.what + '\n';
   }
   if (!result.folder.empty()) out += "\nkept: " + result.folder + '\n';
+  return out;
+}
+
+std::string this_machine() {
+  std::ifstream cpus("/proc/cpuinfo");
+  std::string name = "unknown processor";
+  for (std::string line; std::getline(cpus, line);) {
+    const size_t colon = line.find(": ");
+    if (line.rfind("model name", 0) != 0 || colon == std::string::npos) continue;
+    name = line.substr(colon + 2);
+    break;
+  }
+  return name + ", " + std::to_string(std::thread::hardware_concurrency()) + " cores";
+}
+
+std::string demo_markdown(const DemoResult& result, const std::string& machine) {
+  std::string out = "| measured by `tools/demo --seed " + std::to_string(result.seed) + "` on " +
+                    machine + " | |\n|---|---|\n";
+  const auto row = [&out](const std::string& what, const std::string& value) {
+    out += "| " + what + " | " + value + " |\n";
+  };
+  for (const DemoResume& resume : result.resumes) {
+    row("killed " + resume.kill + ": durable, restored, computed again",
+        std::to_string(resume.durable_tokens) + ", " + std::to_string(resume.restored_tokens) +
+            ", " + std::to_string(resume.computed_again()) + " tokens");
+  }
+  std::string ttft;
+  add(ttft, "%.1f ms with the cache, %.1f ms without", result.new_conversation.ttft_ms,
+      result.cold.ttft_ms);
+  row("first token of a new chat over " + std::to_string(result.cold.prompt_tokens) + " tokens",
+      ttft);
+  std::string ratio;
+  add(ratio, "%s, latents %.2f times smaller", human_bytes(result.disk_bytes).c_str(),
+      result.compression_ratio());
+  row("on disk", ratio);
+  row("token for token equal to the twin", result.equal() ? "yes" : "no");
+  row("right answers", std::to_string(result.right()) + " of " +
+                           std::to_string(result.turns.size()) + ", the twin " +
+                           std::to_string(result.twin_right()));
   return out;
 }
 

@@ -13,6 +13,10 @@
 namespace ember {
 
 std::string demo_table(const DemoResult& result, const std::vector<DemoCheck>& checks);
+// The README's table of measured figures, with the machine they were measured on.
+std::string demo_markdown(const DemoResult& result, const std::string& machine);
+// "Intel(R) ... , 2 cores": of the machine that runs.
+std::string this_machine();
 std::string demo_json(const DemoResult& result, const std::vector<DemoCheck>& checks);
 
 }  // namespace ember

@@ -12,7 +12,7 @@
 
 namespace {
 
-int play(const ember::DemoOptions& options, const std::string& json_path) {
+int play(const ember::DemoOptions& options, const std::string& json_path, bool markdown) {
   const ember::Result<ember::DemoResult> result = ember::run_demo(options);
   if (!result) {
     std::cerr << "emberkv_demo: " << result.error().message << std::endl;
@@ -20,6 +20,9 @@ int play(const ember::DemoOptions& options, const std::string& json_path) {
   }
   const std::vector<ember::DemoCheck> checks = ember::judge(*result);
   std::cout << ember::demo_table(*result, checks) << std::flush;
+  if (markdown) {
+    std::cout << '\n' << ember::demo_markdown(*result, ember::this_machine()) << std::flush;
+  }
   if (!json_path.empty()) {
     std::ofstream file(json_path, std::ios::binary);
     file << ember::demo_json(*result, checks);
@@ -45,6 +48,8 @@ int main(int argc, char** argv) {
   app.add_option("--model", options.model, "Folder of the demo model")->required();
   app.add_option("--seed", options.seed, "Which facts are planted (default: drawn and printed)");
   app.add_option("--json", json_path, "Write all figures to this file as well");
+  bool markdown = false;
+  app.add_flag("--markdown", markdown, "Print the README's table of figures as well");
   app.add_flag("--keep", options.keep, "Keep the temporary folder with its stores");
   try {
     app.parse(argc, argv);
@@ -53,5 +58,5 @@ int main(int argc, char** argv) {
   }
   std::cout << "seed " << options.seed << std::endl;
   options.step = [](const std::string& what) { std::cout << "* " << what << std::endl; };
-  return play(options, json_path);
+  return play(options, json_path, markdown);
 }

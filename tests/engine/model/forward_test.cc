@@ -13,7 +13,6 @@ namespace ember::testing {
 namespace {
 
 constexpr AttentionForm kForms[] = {AttentionForm::kAbsorb, AttentionForm::kNaive};
-constexpr DType kPrecisions[] = {DType::kF32, DType::kBf16};
 
 class ForwardTest : public ::testing::Test {
  protected:
@@ -68,14 +67,14 @@ TEST_F(ForwardTest, Bf16StaysNearThePlainReference) {
 TEST_F(ForwardTest, ChunksDoNotChangeABit) {
   for (uint64_t seed = 0; seed < kRandomModels; ++seed) {
     const std::string folder = model(seed);
-    for (const DType precision : kPrecisions) {
-      for (const AttentionForm form : kForms) {
-        ModelHarness fast(folder, precision, form);
-        const Tokens tokens = random_tokens(seed, 150, fast.config().vocab_size);
-        const ModelRun whole = fast.run(tokens, 0);
-        for (const size_t chunk : {size_t{1}, size_t{7}, size_t{64}}) {
-          EXPECT_EQ(fast.run(tokens, chunk), whole) << "seed " << seed << " chunk " << chunk;
-        }
+    // So that each variant of a model is seen in both precisions.
+    const DType precision = seed == 0 || seed == 3 ? DType::kBf16 : DType::kF32;
+    for (const AttentionForm form : kForms) {
+      ModelHarness fast(folder, precision, form);
+      const Tokens tokens = random_tokens(seed, 150, fast.config().vocab_size);
+      const ModelRun whole = fast.run(tokens, 0);
+      for (const size_t chunk : {size_t{1}, size_t{7}, size_t{64}}) {
+        EXPECT_EQ(fast.run(tokens, chunk), whole) << "seed " << seed << " chunk " << chunk;
       }
     }
   }

@@ -1,0 +1,72 @@
+// One number for RAM and one for disk: the shares add up, or the least that would do is named.
+#include "store/ram_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "store/disk_plan.h"
+
+namespace ember {
+namespace {
+
+KvLayout layout_of(uint32_t layers, uint32_t row_values) {
+  Stream stream;
+  stream.row_values = row_values;
+  return KvLayout(layers, 64, stream);
+}
+
+uint64_t sum(const RamPlan& plan) {
+  uint64_t total = 0;
+  for (const auto& [name, bytes] : plan.rows()) total += bytes;
+  return total;
+}
+
+TEST(RamPlanTest, SharesAddUpForEverySize) {
+  const KvLayout demo = layout_of(6, 160);
+  const KvLayout v3 = layout_of(61, 576);
+  for (uint64_t ram = 64u << 20; ram < (uint64_t{64} << 30); ram = ram * 7 / 4 + 12345) {
+    for (const KvLayout& layout : {demo, v3}) {
+      const auto plan = plan_ram(ram, layout, 2048);
+      if (!plan.ok()) continue;
+      EXPECT_EQ(sum(*plan), ram);
+      EXPECT_GE(plan->device_slots, 2048u / 64 + 1);
+      EXPECT_GE(plan->host_slots, 4u);
+      EXPECT_GE(plan->memtable_bytes, 8u << 20);
+    }
+  }
+}
+
+TEST(RamPlanTest, TheLeastThatIsNamedWouldDo) {
+  const KvLayout v3 = layout_of(61, 576);
+  const auto refused = plan_ram(1, v3, 4096);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+  const std::string marker = "at least ";
+  const size_t at = refused.error().message.find(marker);
+  ASSERT_NE(at, std::string::npos);
+  const uint64_t least = std::stoull(refused.error().message.substr(at + marker.size()));
+  const auto plan = plan_ram(least, v3, 4096);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(sum(*plan), least);
+  EXPECT_EQ(plan->device_slots, 4096u / 64 + 1);
+  EXPECT_FALSE(plan_ram(least - 1, v3, 4096).ok());
+}
+
+TEST(RamPlanTest, DefaultsAreSane) {
+  EXPECT_GT(default_ram_bytes(), 0u);
+  EXPECT_LE(default_disk_bytes("/no/such/place/yet"), uint64_t{20} << 30);
+}
+
+TEST(DiskPlanTest, SharesAddUp) {
+  for (uint64_t disk = kLeastDiskBytes; disk < (uint64_t{1} << 40); disk = disk * 3 + 77) {
+    const auto plan = plan_disk(disk);
+    ASSERT_TRUE(plan.ok());
+    EXPECT_EQ(plan->blocks_bytes + plan->conversations_bytes + kStoreFilesBytes, disk);
+    EXPECT_LE(plan->conversations_bytes, disk / 4);
+    EXPECT_GE(plan->conversations_bytes, kLeastConversationsBytes);
+    EXPECT_LT(plan->tails_bytes, plan->conversations_bytes);
+  }
+  EXPECT_FALSE(plan_disk(kLeastDiskBytes - 1).ok());
+}
+
+}  // namespace
+}  // namespace ember
