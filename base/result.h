@@ -51,7 +51,8 @@ class [[nodiscard]] Result {
     EMBER_CHECK(ok(), "value of a failed Result");
     return std::get<0>(state_);
   }
-  T&& value() && {
+  // By value: a reference into a temporary would not outlive a range-for over it.
+  T value() && {
     EMBER_CHECK(ok(), "value of a failed Result");
     return std::get<0>(std::move(state_));
   }

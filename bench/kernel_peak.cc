@@ -11,14 +11,31 @@ using Lanes = float __attribute__((vector_size(32)));
 
 double run_fma(size_t rounds, float* sink) {
 #if defined(__FMA__)
-  Lanes acc[12];
-  for (auto& a : acc) a = Lanes{} + *sink;
+  const Lanes start = Lanes{} + *sink;
+  Lanes a = start, b = start, c = start, d = start, e = start, f = start, g = start, h = start;
+  Lanes p = start, q = start, r = start, s = start;
   const Lanes x = Lanes{} + 0.999f;
   const Lanes y = Lanes{} + 1e-7f;
   for (size_t i = 0; i < rounds; ++i) {
-    for (auto& a : acc) asm("vfmadd213ps %2, %1, %0" : "+x"(a) : "x"(x), "x"(y));
+    asm volatile(
+        "vfmadd213ps %[y], %[x], %0\n"
+        "vfmadd213ps %[y], %[x], %1\n"
+        "vfmadd213ps %[y], %[x], %2\n"
+        "vfmadd213ps %[y], %[x], %3\n"
+        "vfmadd213ps %[y], %[x], %4\n"
+        "vfmadd213ps %[y], %[x], %5\n"
+        "vfmadd213ps %[y], %[x], %6\n"
+        "vfmadd213ps %[y], %[x], %7\n"
+        "vfmadd213ps %[y], %[x], %8\n"
+        "vfmadd213ps %[y], %[x], %9\n"
+        "vfmadd213ps %[y], %[x], %10\n"
+        "vfmadd213ps %[y], %[x], %11\n"
+        : "+x"(a), "+x"(b), "+x"(c), "+x"(d), "+x"(e), "+x"(f), "+x"(g),
+          "+x"(h), "+x"(p), "+x"(q), "+x"(r), "+x"(s)
+        : [x] "x"(x), [y] "x"(y));
   }
-  for (const auto& a : acc) *sink += a[0];
+  const Lanes all = a + b + c + d + e + f + g + h + p + q + r + s;
+  *sink += all[0];
   return static_cast<double>(rounds) * 12 * 8 * 2;
 #else
   float acc[8] = {};

@@ -7,7 +7,7 @@
 
 namespace ember {
 
-// Fused multiply-adds of fp32 in 12 independent registers; returns flop done. `sink` keeps it alive.
+// Fused multiply-adds of fp32 in 12 independent registers; returns flop. `sink` keeps it alive.
 double run_fma(size_t rounds, float* sink);
 // Reads all values once; returns their sum.
 float read_all(const float* values, size_t count);

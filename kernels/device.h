@@ -1,6 +1,6 @@
 // Device: where latents are computed and moved; all its work is asynchronous and reports by ticket.
 //
-// Journey    engine -> [device] -> engine; a forward step, a copy and a host task are each one ticket
+// Journey    engine -> [device] -> engine; a forward step, a copy, a host task are each a ticket
 // Owns       the memory it allocated, its workers and the one completion queue
 // Invariant  a ticket completes exactly once, and is delivered by wait_any exactly once
 // Threads    one thread (the engine's) submits and waits; workers belong to the device
@@ -22,7 +22,7 @@ namespace ember {
 
 class Device;
 
-// Memory of a device, or host memory that the device's copies can reach. Move-only; freed at the end.
+// Memory of a device, or host memory that the device's copies can reach. Move-only; freed at end.
 class Buffer {
  public:
   Buffer() = default;
@@ -71,7 +71,7 @@ class Device {
  public:
   virtual ~Device() = default;
 
-  // The kernel family, for the numerics build of a record: "cpu-avx2", "cpu-onednn-2.6.3-avx512_core_bf16".
+  // For the numerics build of a record: "cpu-avx2", "cpu-onednn-2.6.3-avx512_core_bf16".
   virtual std::string kernel_family() const = 0;
   // Workers that compute a program (1 for a simulated device).
   virtual int worker_count() const = 0;
@@ -84,7 +84,7 @@ class Device {
   // Runs the program's operations in order. Programs run in the order of submission.
   // The program and all memory that it names stay alive and untouched until the ticket completes.
   virtual Ticket submit(const Program& program) = 0;
-  // Does all the copies (their list is copied at once; the memory is the caller's until completion).
+  // Does all the copies (their list is copied at once; the memory stays in use until completion).
   virtual Ticket copy(std::span<const Copy> copies) = 0;
   virtual Ticket run_host(HostLane lane, HostTask task) = 0;
   // A ticket that another thread completes with `post`: how a new request wakes the engine thread.
@@ -112,7 +112,7 @@ struct CpuDeviceOptions {
 // The CPU as a device: a team of workers for programs, a pool for copies and host tasks.
 std::unique_ptr<Device> make_cpu_device(const CpuDeviceOptions& options);
 
-// For tests: everything runs inside wait_any, one ticket a call, chosen by the seed among those that
+// For tests: everything runs inside wait_any, a ticket a call, chosen by the seed among those that
 // may run next (programs keep their order, so does the write lane; copies and reads run in any
 // order and late). Computes with the same kernels as the CPU device.
 std::unique_ptr<Device> make_sim_device(uint64_t seed);

@@ -1,4 +1,4 @@
-// Expert feed-forward: each token's chosen experts, weighted and summed in fp32 in ascending order of
+// Expert feed-forward: each token's chosen experts, weighted, summed in fp32 in ascending order of
 // expert, the shared expert's output last, rounded once.
 //
 // Journey    expert_route -> [expert_ffn] -> residual_add

@@ -2,7 +2,7 @@
 //
 // Journey    device.copy, device.run_host -> [host_pool] -> ticket_board
 // Owns       its threads and the queues before them
-// Invariant  tasks of the write lane run one at a time, in order; copies go before reads, since they
+// Invariant  tasks of the write lane run one at a time, in order; copies go before reads: they
 //            are short and a step waits for them
 // Threads    submitting: the engine thread; tasks run on the pool's
 #pragma once

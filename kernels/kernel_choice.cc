@@ -1,4 +1,4 @@
-// Kernel choice: oneDNN where the CPU has AVX-512 and it may be used, the portable kernels elsewhere.
+// Kernel choice: oneDNN where the CPU has AVX-512 and it is allowed, portable kernels elsewhere.
 #include "kernels/kernel_choice.h"
 
 #include "kernels/matmul_onednn.h"

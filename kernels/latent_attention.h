@@ -1,4 +1,4 @@
-// Latent attention: causal softmax attention over cached MLA rows, in the absorbed form (on latents)
+// Latent attention: causal softmax attention on cached MLA rows, in the absorbed form (on latents)
 // or the naive form (keys and values expanded from latents, tile by tile).
 //
 // Journey    device_pool -> [latent_attention] -> model forward: the one reader of restored rows

@@ -9,10 +9,10 @@ namespace ember {
 namespace {
 
 constexpr size_t kTileTokens = 64;
-constexpr size_t kAbsorbPairs = 64;  // of a unit: its queries, sums and one tile fit in the L2 cache
+constexpr size_t kAbsorbPairs = 64;  // of a unit: its queries, sums and one tile fit in the L2
 constexpr size_t kNaivePairs = 256;  // more, since expanding a tile costs as much as many queries
 
-// Pairs of one sequence that share each tile. Absorb: successive (row, head). Naive: one head's rows.
+// Pairs of a sequence that share a tile. Absorb: successive (row, head). Naive: one head's rows.
 struct Unit {
   size_t first_row;
   size_t first_head;

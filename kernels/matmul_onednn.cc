@@ -1,4 +1,4 @@
-// Matmul by oneDNN: single-threaded primitives on blocks of columns, checked before their first use.
+// Matmul by oneDNN: single-threaded primitives on blocks of columns, checked before first use.
 #include "kernels/matmul_onednn.h"
 
 #include <omp.h>

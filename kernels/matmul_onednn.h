@@ -1,6 +1,6 @@
 // Matmul by oneDNN, for CPUs with AVX-512: the same contract as matmul_cpu.
 //
-// Journey    run_op -> [matmul_onednn] -> oneDNN, or matmul_cpu's arithmetic where oneDNN is not fit
+// Journey    run_op -> [matmul_onednn] -> oneDNN, or matmul_cpu's arithmetic where it is not fit
 // Owns       the verdicts on shapes, one set for the process; primitives, one set a worker
 // Invariant  columns are cut at fixed places and rows padded to few sizes, so that a result meets
 //            the same kernels on any team; a shape is used only after a check of its own: all sizes

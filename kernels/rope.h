@@ -28,7 +28,7 @@ struct RopeParams {
 
 void rope_cpu(const RopeParams& params, CpuTeam& team);
 
-// Rotates one row of R values by `table_row` [R/2, 2]: the arithmetic that rope and latent_pack share.
+// Rotates one row of R values by `table_row` [R/2, 2]: what rope and latent_pack share.
 void rope_row(float* values, const float* table_row, size_t rope_dim);
 
 // Fills `table` [positions, R/2, 2] from inverse frequencies [R/2]: the angle is one fp32 product,

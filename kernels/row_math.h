@@ -58,10 +58,10 @@ inline double value_at(const void* base, DType dtype, size_t index) {
   return static_cast<double>(value);
 }
 
-// Row stride for a block that `dot` will read. Inner blocks of 16 rows must not meet in the same
+// Row stride for a block that `dot` will read. Inner blocks of 8 rows must not meet in the same
 // sets of a first-level cache (4,096 bytes apart), which strides like 2,048 values would do.
 constexpr size_t padded_stride(size_t k) {
-  return k <= kDotInner ? k : k + (1024 + 272 - k % 1024) % 1024;
+  return k <= kDotInner ? k : k + (1024 + 528 - k % 1024) % 1024;
 }
 
 // y = w * x / sqrt(mean(x^2) + eps); y may be x.

@@ -1,7 +1,7 @@
 // Sample: the next token of each row, greedy or by an exponential race.
 //
 // Journey    logits -> [sample] -> engine/runtime/sequence
-// Invariant  the draw for (seed, position, token) is counter-based, so a resumed answer goes on with
+// Invariant  the draw for (seed, position, token) is counter-based, so a resumed answer goes on by
 //            the numbers that the uncut one would have drawn; ties go to the lowest id
 // Source     argmax_j p_j / e_j with e_j ~ Exp(1) is an exact draw from p (DeepSeek's generate.py)
 #pragma once

@@ -29,7 +29,7 @@ double uniform_draw(uint64_t seed, int32_t position, size_t token) {
   return (static_cast<double>(bits >> 12) + 0.5) * 0x1.0p-52;
 }
 
-// argmax of p_j / e_j with e_j = -log(u_j). The softmax's sum divides all p_j alike and is left out.
+// argmax of p_j / e_j with e_j = -log(u_j). The softmax's sum divides all alike and is left out.
 // Since e >= 1 - u, most tokens lose without a logarithm.
 int32_t race(float* p, size_t n, uint64_t seed, int32_t position) {
   size_t best = 0;

@@ -1,4 +1,4 @@
-// Simulated device: everything runs inside wait_any, one ticket a call, in an order that a seed draws.
+// Sim device: everything runs inside wait_any, one ticket a call, in an order drawn by a seed.
 #include <deque>
 #include <utility>
 #include <vector>

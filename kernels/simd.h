@@ -18,7 +18,7 @@ namespace ember {
 // Rows and columns of one pass of `dot`; larger blocks are cut, with the same result.
 inline constexpr size_t kDotRows = 64;
 inline constexpr size_t kDotColumns = 24;
-inline constexpr size_t kDotInner = 256;
+inline constexpr size_t kDotInner = 512;
 
 // Room for a widened panel of weights and for lane sums that wait between two inner blocks.
 struct alignas(64) DotScratch {

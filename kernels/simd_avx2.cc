@@ -1,4 +1,4 @@
-// Simd, AVX2 level: 8 lanes in one register. Built with -mavx2 -mfma, entered only where both exist.
+// Simd, AVX2 level: 8 lanes in one register. Built with -mavx2 -mfma, entered where both exist.
 #include <immintrin.h>
 
 #include "kernels/simd_lanes.h"

@@ -11,9 +11,17 @@
 #include "base/dtype.h"
 #include "kernels/simd.h"
 
+// Small loops over registers are unrolled early, or the compiler keeps the registers in memory.
+#if defined(__clang__)
+#define EMBER_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define EMBER_UNROLL _Pragma("GCC unroll 4")
+#endif
+
 namespace ember::lanes {
 
 inline constexpr size_t kLanes = 8;
+inline constexpr size_t kRunRows = 8;
 
 template <class V>
 struct WeightF32 {
@@ -45,12 +53,15 @@ struct Tile {
 
 template <class V, size_t R, size_t C>
 void finish_tile(const V (&acc)[R][C], const Tile& t) {
+  EMBER_UNROLL
   for (size_t c = 0; c < C; ++c) {
     if constexpr (R == 4) {
       float sums[4];
       V::sum4(acc[0][c], acc[1][c], acc[2][c], acc[3][c], sums);
+      EMBER_UNROLL
       for (size_t r = 0; r < R; ++r) t.y[r * t.y_stride + c] = sums[r];
     } else {
+      EMBER_UNROLL
       for (size_t r = 0; r < R; ++r) t.y[r * t.y_stride + c] = V::sum(acc[r][c]);
     }
   }
@@ -59,7 +70,9 @@ void finish_tile(const V (&acc)[R][C], const Tile& t) {
 template <class V, class W, size_t R, size_t C>
 void dot_tile(const Tile& t) {
   V acc[R][C];
+  EMBER_UNROLL
   for (size_t r = 0; r < R; ++r) {
+    EMBER_UNROLL
     for (size_t c = 0; c < C; ++c) {
       acc[r][c] = t.first ? V::zero() : V::load(t.partial + (r * C + c) * 8);
     }
@@ -67,18 +80,23 @@ void dot_tile(const Tile& t) {
   const size_t whole = t.k / kLanes * kLanes;
   for (size_t i = 0; i < whole; i += kLanes) {
     V w[C];
+    EMBER_UNROLL
     for (size_t c = 0; c < C; ++c) {
       w[c] = W::load(t.w + c * t.w_stride_bytes + i * W::kBytes);
     }
+    EMBER_UNROLL
     for (size_t r = 0; r < R; ++r) {
       const V x = V::load(t.x + r * t.x_stride + i);
+      EMBER_UNROLL
       for (size_t c = 0; c < C; ++c) acc[r][c] = V::fma(x, w[c], acc[r][c]);
     }
   }
   if (whole < t.k) {
+    EMBER_UNROLL
     for (size_t c = 0; c < C; ++c) {
       const char* at = t.w + c * t.w_stride_bytes + whole * W::kBytes;
       const V w = W::load_part(at, t.k - whole);
+      EMBER_UNROLL
       for (size_t r = 0; r < R; ++r) {
         const float* x = t.x + r * t.x_stride + whole;
         acc[r][c] = V::fma(V::load_part(x, t.k - whole), w, acc[r][c]);
@@ -89,7 +107,9 @@ void dot_tile(const Tile& t) {
     finish_tile<V, R, C>(acc, t);
     return;
   }
+  EMBER_UNROLL
   for (size_t r = 0; r < R; ++r) {
+    EMBER_UNROLL
     for (size_t c = 0; c < C; ++c) acc[r][c].store(t.partial + (r * C + c) * 8);
   }
 }
@@ -142,11 +162,11 @@ struct Panel {
   size_t inner_size;
 };
 
-// Rows in runs of 16, so that their inner block and three columns stay in the first-level cache.
+// Rows in runs of 8, so that their inner block and three columns stay in the first-level cache.
 template <class V>
 void dot_panel(const DotBlock& b, const Panel& p, DotScratch& scratch) {
-  for (size_t run = 0; run < b.rows; run += 16) {
-    const size_t run_end = lesser(run + 16, b.rows);
+  for (size_t run = 0; run < b.rows; run += kRunRows) {
+    const size_t run_end = lesser(run + kRunRows, b.rows);
     for (size_t c = 0; c < p.columns; c += 3) {
       for (size_t r = run; r < run_end; r += 4) {
         const Tile tile{b.x + r * b.x_stride + p.inner,
@@ -211,20 +231,27 @@ void dot(const DotBlock& block, DotScratch& scratch) {
 template <class V, size_t R, size_t C>
 void value_tile(const ValueBlock& b, size_t r, size_t j) {
   V acc[R][C];
+  EMBER_UNROLL
   for (size_t i = 0; i < R; ++i) {
     const float* from = b.acc + (r + i) * b.acc_stride + j;
+    EMBER_UNROLL
     for (size_t c = 0; c < C; ++c) acc[i][c] = V::load(from + c * 8);
   }
   for (size_t t = 0; t < b.tokens; ++t) {
     V v[C];
+    EMBER_UNROLL
     for (size_t c = 0; c < C; ++c) v[c] = V::load(b.v + t * b.v_stride + j + c * 8);
+    EMBER_UNROLL
     for (size_t i = 0; i < R; ++i) {
       const V p = V::broadcast(b.p[(r + i) * b.p_stride + t]);
+      EMBER_UNROLL
       for (size_t c = 0; c < C; ++c) acc[i][c] = V::fma(p, v[c], acc[i][c]);
     }
   }
+  EMBER_UNROLL
   for (size_t i = 0; i < R; ++i) {
     float* to = b.acc + (r + i) * b.acc_stride + j;
+    EMBER_UNROLL
     for (size_t c = 0; c < C; ++c) acc[i][c].store(to + c * 8);
   }
 }

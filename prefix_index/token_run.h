@@ -17,6 +17,7 @@ namespace ember {
 inline size_t agreeing_tokens(TokenSpan a, TokenSpan b) {
   constexpr size_t kStride = 8;  // a stride is compared in one or two vector instructions
   const size_t n = std::min(a.size(), b.size());
+  if (n == 0) return 0;  // an empty run may have no address, which memcmp must not see
   // Nearly always all agree: one memcmp tells so at the speed of memory.
   if (std::memcmp(a.data(), b.data(), n * sizeof(TokenId)) == 0) return n;
   size_t at = 0;
@@ -29,7 +30,7 @@ inline size_t agreeing_tokens(TokenSpan a, TokenSpan b) {
 }
 
 inline bool same_tokens(TokenSpan a, TokenSpan b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+  return a.size() == b.size() && agreeing_tokens(a, b) == a.size();
 }
 
 // Token order, a run before those that extend it: whether `a` is `b` or comes before it.

@@ -1,11 +1,11 @@
 // Block cache: the store's one face. Match, restore, commit, sync, stat: index and tiers behind it.
 //
-// Journey    tokens -> [block_cache] -> latents ready on the device; new latents -> [block_cache] -> disk
+// Journey    tokens -> [block_cache] -> latents on the device; new latents -> [block_cache] -> disk
 // Owns       the radix index, the device pool, the host tier, the disk tier, the conversations
 // Invariant  a row is readable by the engine only if this process computed it or its bytes were
 //            proven; every failure becomes a miss: fewer restored tokens, a counter, never an error
 //            of the request
-// Threads    engine thread only; work is done by the Device's workers and comes back through handle()
+// Threads    engine thread only; the Device's workers do the work, handle() takes it back
 // Not here   when to run what, and whether a hit pays (engine/runtime)
 #pragma once
 
@@ -108,7 +108,7 @@ class Chain {
 
 class BlockCache {
  public:
-  // Opens the cache on `device` (which outlives it). A store that cannot be opened because of damage
+  // Opens the cache on `device` (which outlives it). A store that cannot be opened for its damage
   // is no error: the cache runs without it and health() says why.
   // Errors: kInvalidArgument (RAM too small), kUnsupported (an intact store of another version),
   // kBusy (held by another process; the pid is named), kIo or kCapacity (a new store that cannot be

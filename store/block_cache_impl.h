@@ -2,8 +2,8 @@
 //
 // Journey    block_cache -> [block_cache_impl] -> ledger, chains, executors
 // Owns       every part of the cache; nothing outlives it but the device
-// Invariant  each completion, commit and tick lets both executors go on; nothing here waits, but the
-//            destructor
+// Invariant  each completion, commit and tick lets both executors go on; nothing waits here but
+//            the destructor
 // Threads    engine thread only
 // Not here   the parts' own rules
 #pragma once

@@ -53,8 +53,8 @@ struct BlockReader {
   DiskTier& disk;
   Conversations* conversations = nullptr;  // for tails
 
-  // Finds the record (a tail's is given), proves it, poisons the slot and reads the first group; all
-  // of them where the record's grouping is not the layout's.
+  // Finds the record (a tail's is given), proves it, poisons the slot and reads the first group, or
+  // all of them where the record's grouping is not the layout's.
   Status read_first(const BlockIdentity& identity, BlockRecord& record, std::byte* slot) const;
   // Reads one more group.
   Status read_group(const BlockRecord& record, uint32_t group, std::byte* slot) const;

@@ -14,7 +14,9 @@ BlockLedger::BlockLedger(const BlockHash& root, uint32_t block_tokens, DevicePoo
       block_tokens_(block_tokens),
       device_(device),
       host_(host),
-      clock_(clock) {}
+      clock_(clock),
+      residents_{std::vector<BlockId>(device.slots().size(), kNoBlock),
+                 std::vector<BlockId>(host.slots().size(), kNoBlock)} {}
 
 BlockNotes& BlockLedger::notes(BlockId block) {
   return const_cast<BlockNotes&>(std::as_const(*this).notes(block));
@@ -94,14 +96,26 @@ bool BlockLedger::is_last_copy(BlockId block, Tier tier) const {
 std::optional<SlotLease> BlockLedger::take_slot(Tier tier) {
   std::optional<SlotLease> slot = pool(tier).take();
   while (!slot) {
-    const std::optional<BlockId> victim = index_.evictable(tier).oldest([&](BlockId block) {
+    std::optional<BlockId> victim = index_.evictable(tier).oldest([&](BlockId block) {
       return unleased(block, tier) && (notes(block).holders == 0 || !is_last_copy(block, tier));
     });
+    if (!victim) victim = spare_copy(tier);
     if (!victim) return std::nullopt;
     drop_copy(*victim, tier);
     slot = pool(tier).take();
   }
   return slot;
+}
+
+// The oldest copy that has another one elsewhere, inner blocks included: where every leaf is leased
+// or waits for a slot below, something must move, and this loses nothing.
+std::optional<BlockId> BlockLedger::spare_copy(Tier tier) const {
+  std::optional<BlockId> oldest;
+  for (BlockId block : residents_[static_cast<size_t>(tier)]) {
+    if (block == kNoBlock || !unleased(block, tier) || is_last_copy(block, tier)) continue;
+    if (!oldest || entry(block).last_use < entry(*oldest).last_use) oldest = block;
+  }
+  return oldest;
 }
 
 SlotLease BlockLedger::lease_copy(BlockId block, Tier tier) {
@@ -113,11 +127,13 @@ void BlockLedger::publish(BlockId block, Tier tier, const SlotLease& lease) {
   if (entry(block).in(tier)) return;
   pool(tier).publish(lease.slot());
   index_.set_place(block, tier, lease.slot());
+  residents(tier)[static_cast<size_t>(lease.slot())] = block;
 }
 
 void BlockLedger::unpublish_device(BlockId block, const SlotLease& lease) {
   if (entry(block).place[static_cast<size_t>(Tier::kDevice)] != lease.slot()) return;
   device_.slots().reopen(lease.slot());
+  residents(Tier::kDevice)[static_cast<size_t>(lease.slot())] = kNoBlock;
   index_.clear_place(block, Tier::kDevice);
   forget_if_gone(block);
 }
@@ -131,13 +147,19 @@ void BlockLedger::drop_copy(BlockId block, Tier tier) {
   const int32_t place = entry(block).place[static_cast<size_t>(tier)];
   const bool last = is_last_copy(block, tier);
   index_.clear_place(block, tier);
-  if (tier == Tier::kDevice || tier == Tier::kHost) pool(tier).retire(place);
+  retire(tier, place);
   if (last) {
     ++evicted_;
     // Its children cannot be reached until it is computed again: an honest hole.
     if (entry(block).children > 0) set_damaged(block, true);
   }
   forget_if_gone(block);
+}
+
+void BlockLedger::retire(Tier tier, int32_t slot) {
+  if (tier != Tier::kDevice && tier != Tier::kHost) return;
+  residents(tier)[static_cast<size_t>(slot)] = kNoBlock;
+  pool(tier).retire(slot);
 }
 
 void BlockLedger::set_damaged(BlockId block, bool damaged) {
@@ -165,7 +187,7 @@ void BlockLedger::reset(BlockId block, uint64_t numerics_build) {
     const int32_t place = entry(block).place[static_cast<size_t>(tier)];
     if (place < 0) continue;
     index_.clear_place(block, tier);
-    if (tier == Tier::kDevice || tier == Tier::kHost) pool(tier).retire(place);
+    retire(tier, place);
   }
   set_damaged(block, false);
   index_.set_numerics_build(block, numerics_build);

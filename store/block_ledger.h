@@ -1,9 +1,9 @@
-// Block ledger: the index together with the slots: which block is where, and what may go for another.
+// Block ledger: the index together with the slots: which block is where, and what may go.
 //
 // Journey    commit, restore, offload -> [block_ledger] -> radix_index, slot pools
 // Owns       the radix index and a note for each of its blocks
-// Invariant  a place in the index names a ready slot (or a record that the disk accepted); a copy goes
-//            only if no lease holds it, and the last copy only if no chain or transfer needs the block
+// Invariant  a place in the index names a ready slot (or a record that the disk accepted); a copy
+//            goes only if no lease holds it, the last one only if no chain or transfer needs it
 // Threads    engine thread only
 // Not here   moving bytes (store/restore_executor.h, store/offload_executor.h)
 //
@@ -11,6 +11,7 @@
 // the deepest blocks are always the oldest.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -111,11 +112,14 @@ class BlockLedger {
     return tier == Tier::kDevice ? device_.slots() : host_.slots();
   }
   std::optional<SlotLease> take_slot(Tier tier);
+  std::optional<BlockId> spare_copy(Tier tier) const;
+  std::vector<BlockId>& residents(Tier tier) { return residents_[static_cast<size_t>(tier)]; }
   bool unleased(BlockId block, Tier tier) const;
   bool is_last_copy(BlockId block, Tier tier) const;
   bool below_hole(BlockId block) const;
   void forget_if_gone(BlockId block);
   void set_damaged(BlockId block, bool damaged);
+  void retire(Tier tier, int32_t slot);
 
   RadixIndex index_;
   BlockHash root_;
@@ -124,6 +128,7 @@ class BlockLedger {
   HostTier& host_;
   const Clock& clock_;
   std::vector<BlockNotes> notes_;  // by BlockId
+  std::array<std::vector<BlockId>, 2> residents_;  // by slot of the device and of the host tier
   std::vector<std::pair<BlockId, BlockHash>> touched_;
   uint64_t use_counter_ = 0;
   size_t holes_ = 0;

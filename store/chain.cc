@@ -116,8 +116,8 @@ void ChainImpl::stop_after(size_t failed) {
   }
 }
 
-// The engine will write the slots from `arrived` on, so nobody else may find or hold them. False: one
-// is held by another chain and no slot is free in its place.
+// The engine will write the slots from `arrived` on, so nobody else may find or hold them. False:
+// one is held by another chain and no slot is free in its place.
 bool ChainImpl::free_own_slots(size_t arrived) {
   for (size_t i = arrived; i < matched_.size(); ++i) {
     shared_[i].release();

@@ -20,7 +20,7 @@ namespace ember {
 // Stored in records; never renumbered.
 enum class CodecId : uint8_t {
   kStored = 0,         // the raw bytes
-  kExponentPlane = 1,  // bf16: exponent bytes as one Huffman-only zstd frame, sign and mantissa stored
+  kExponentPlane = 1,  // bf16: exponents as one Huffman-only zstd frame, sign and mantissa stored
 };
 inline constexpr size_t kCodecFrameBytes = 16;
 
@@ -33,8 +33,8 @@ struct EncodedGroup {
 };
 // Codes `raw` with `codec`, or stores it where that is shorter.
 EncodedGroup encode_group(CodecId codec, ConstBytes raw);
-// Writes exactly raw.size() bytes. Errors: kCorruption when the payload does not decode to that many
-// bytes; kUnsupported for an unknown codec.
+// Writes exactly raw.size() bytes. Errors: kCorruption when the payload does not decode to that
+// many bytes; kUnsupported for an unknown codec.
 Status decode_group(CodecId codec, std::string_view payload, Bytes raw);
 
 }  // namespace ember

@@ -2,8 +2,8 @@
 //
 // Recovery: kTolerateCorruptedTailRecords, so that the half record which a kill leaves at the log's
 // end is dropped and any other fault fails the opening. (The default mode stops at the first fault
-// and drops all that follows, in silence.) Since RocksDB takes a changed length near the end for such
-// a half record, the logs and the manifest are proven by rocksdb_log_check before it sees them.
+// and drops all that follows, in silence.) Since RocksDB takes a changed length near the end for
+// such a half record, rocksdb_log_check proves the logs and the manifest before it sees them.
 #include "store/conversations.h"
 
 #include <rocksdb/db.h>
@@ -81,6 +81,7 @@ class ConversationsImpl final : public Conversations {
   Status open_database(bool read_only);
   Status prove_logs() const;
   bool fits(uint64_t more_bytes) const;
+  Status check_writable();
   Status check_room(uint64_t more_bytes);
   Status write(rocksdb::WriteBatch& batch, bool sync);
   std::string doing(const std::string& what) const { return options_.directory + ": " + what; }
@@ -141,7 +142,8 @@ Status ConversationsImpl::open() {
   EMBER_TRY(prove_logs());
   FileLedger& ledger = seam_.files->ledger();
   // A limit that was lowered below what is there must not keep people from what they said.
-  ledger.set_limit_bytes(std::max(options_.limit_bytes, 2 * ledger.file_bytes() + kMarginBytes));
+  uint64_t to_open = ledger.file_bytes() + ledger.rewritable_bytes() + kMarginBytes;
+  ledger.set_limit_bytes(std::max(options_.limit_bytes, to_open));
   if (options_.read_only) return open_database(true);
   Status writing = open_database(false);
   if (writing.ok()) return writing;
@@ -159,7 +161,20 @@ bool ConversationsImpl::fits(uint64_t more_bytes) const {
          options_.limit_bytes;
 }
 
+Status ConversationsImpl::check_writable() {
+  if (options_.read_only) return {ErrorCode::kUnsupported, doing("opened for reading only")};
+  if (!read_only_reason_.empty()) {
+    return {ErrorCode::kIo, doing("reading only: " + read_only_reason_)};
+  }
+  if (seam_.health->text().empty()) return {};
+  // After a full disk RocksDB writes again once it is asked to.
+  EMBER_TRY(rocksdb_result(db_->Resume(), doing("not writable: " + seam_.health->text())));
+  seam_.health->clear();
+  return {};
+}
+
 Status ConversationsImpl::check_room(uint64_t more_bytes) {
+  EMBER_TRY(check_writable());
   more_bytes += kReserveBytes;
   if (fits(more_bytes)) return {};
   if (compactable_.exchange(false)) {
@@ -175,19 +190,11 @@ Status ConversationsImpl::check_room(uint64_t more_bytes) {
     if (fits(more_bytes)) return {};
   }
   return {ErrorCode::kCapacity, doing("no room for " + std::to_string(more_bytes) +
-                                      " bytes more within " + std::to_string(options_.limit_bytes))};
+                                      " bytes within " + std::to_string(options_.limit_bytes))};
 }
 
 Status ConversationsImpl::write(rocksdb::WriteBatch& batch, bool sync) {
-  if (options_.read_only) return {ErrorCode::kUnsupported, doing("opened for reading only")};
-  if (!read_only_reason_.empty()) {
-    return {ErrorCode::kIo, doing("reading only: " + read_only_reason_)};
-  }
-  if (!seam_.health->text().empty()) {
-    // After a full disk RocksDB writes again once it is asked to.
-    EMBER_TRY(rocksdb_result(db_->Resume(), doing("not writable: " + seam_.health->text())));
-    seam_.health->clear();
-  }
+  EMBER_TRY(check_writable());
   rocksdb::WriteOptions options;
   options.sync = sync;
   rocksdb::Status status = db_->Write(options, &batch);

@@ -5,14 +5,15 @@
 //            a changed byte nor a value under another key is believed; lengths are bounded
 // Threads    any; pure
 //
-//   family `turns`   'h', id 16                   -> head: version 2, namespace 16, system, template,
-//                                                    created 8, updated 8, checksum 8
-//                    't', id 16, index 4 (big-endian)
-//                                                 -> turn: version 2, state 1, seed 8, temperature 4,
-//                                                    max tokens 4, user, finish reason, prompt ids,
-//                                                    answer ids, checksum 8
-//   family `tails`   block hash 16                -> tail: version 2, record, payload bytes of the
-//                                                    groups in order, checksum 8
+//   family `turns`
+//     'h', id 16                         -> head: version 2, namespace 16, system, template,
+//                                           created 8, updated 8, checksum 8
+//     't', id 16, index 4 (big-endian)   -> turn: version 2, state 1, seed 8, temperature 4,
+//                                           max tokens 4, user, finish reason, prompt ids,
+//                                           answer ids, checksum 8
+//   family `tails`
+//     block hash 16                      -> tail: version 2, record, payload bytes of the groups
+//                                           in order, checksum 8
 //   A text or a list of ids is its length (4 bytes; of bytes or of ids), then its bytes.
 #pragma once
 

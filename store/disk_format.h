@@ -1,8 +1,8 @@
 // Disk format: the keys and small rows of the disk tier's RocksDB, drawn once.
 //
 // Journey    disk_tier -> [disk_format] -> RocksDB
-// Invariant  big-endian numbers in keys, so that keys of one epoch lie together; each small row ends
-//            with the XXH3-64 of its key and of the bytes before it
+// Invariant  big-endian numbers in keys, so that keys of one epoch lie together; each small row
+//            ends with the XXH3-64 of its key and of the bytes before it
 // Threads    any; pure
 // Not here   the block record itself (store/record.h)
 //

@@ -166,7 +166,7 @@ Status DiskTierImpl::load_state() {
   if (unreadable > 0 && places_.empty()) {
     return rocksdb_error(damage, doing("none of its block records can be read"));
   }
-  if (unreadable > 0) seam_.health->report("some block records are unreadable: " + damage.ToString());
+  damage_note_ = unreadable == 0 ? "" : "some block records are unreadable: " + damage.ToString();
   for (auto& [number, epoch] : epochs_) epoch.bytes = std::max(epoch.bytes, epoch.live_bytes);
   bool goes_on = newest > 0 && epochs_[newest].bytes < sizes_.epoch_bytes;
   current_epoch_ = goes_on ? newest : newest + 1;
@@ -279,8 +279,9 @@ DiskTierStats DiskTierImpl::stats() const {
       trouble = "reading only: " + read_only_reason_;
     }
   }
-  stats.health = trouble.empty() ? "ok" : trouble;
   MutexLock lock(state_mutex_);
+  if (trouble.empty()) trouble = damage_note_;
+  stats.health = trouble.empty() ? "ok" : trouble;
   stats.stored_bytes = stored_bytes_;
   stats.raw_bytes = raw_bytes_;
   stats.blocks = places_.size();

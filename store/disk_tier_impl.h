@@ -130,6 +130,7 @@ class DiskTierImpl final : public DiskTier {
   uint64_t raw_bytes_ EMBER_GUARDED_BY(state_mutex_) = 0;
   uint64_t retired_epochs_ EMBER_GUARDED_BY(state_mutex_) = 0;
   uint64_t rewritten_bytes_ EMBER_GUARDED_BY(state_mutex_) = 0;
+  std::string damage_note_ EMBER_GUARDED_BY(state_mutex_);  // found at opening; writes go on
   bool dirty_ = false;            // write lane only: something waits for a flush
   int64_t next_recovery_us_ = 0;  // write lane only
 };

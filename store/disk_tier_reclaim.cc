@@ -6,15 +6,22 @@
 #include "store/rocksdb_status.h"
 
 namespace ember {
+namespace {
+
+// What opening a small database writes: a manifest, an options file.
+constexpr uint64_t kOpeningBytes = 128u << 10;
+
+}  // namespace
 
 // A store that is larger than its limit (which may have been lowered) can still be opened and
 // shrunk: until then the ledger allows what there is and a little more, and never rises again.
 void DiskTierImpl::lower_ledger_limit() {
   FileLedger& ledger = seam_.files->ledger();
-  uint64_t with_slack = ledger.file_bytes() + sizes_.margin_bytes;
-  uint64_t limit = std::max(options_.limit_bytes, with_slack);
-  bool above = options_.limit_bytes < ledger.limit_bytes();
-  ledger.set_limit_bytes(above ? std::min(ledger.limit_bytes(), limit) : limit);
+  uint64_t limit = options_.limit_bytes;
+  bool above = ledger.file_bytes() + kOpeningBytes > limit;
+  if (above) limit = ledger.file_bytes() + sizes_.margin_bytes;
+  bool lowered_before = ledger.limit_bytes() > options_.limit_bytes;
+  ledger.set_limit_bytes(lowered_before ? std::min(ledger.limit_bytes(), limit) : limit);
 }
 
 // The oldest epoch of which a fourth is dead; else the one with most dead bytes; 0 when none has.
@@ -39,6 +46,11 @@ Status DiskTierImpl::make_room(uint64_t stored_bytes) {
   if (dirty_) EMBER_TRY(flush_now());
   while (!has_room(stored_bytes)) {
     uint32_t epoch = choose_epoch();
+    if (epoch == 0 && dirty_) {
+      // The newest blob file goes only when something is flushed after it.
+      EMBER_TRY(flush_now());
+      continue;
+    }
     if (epoch == 0) {
       return {ErrorCode::kCapacity,
               doing("no epoch has anything erased, and " + std::to_string(stored_bytes) +

@@ -203,10 +203,16 @@ Status DiskTierImpl::touch(std::span<const std::pair<BlockHash, TouchRecord>> to
     return {ErrorCode::kCapacity, doing("no room for touch records")};
   }
   rocksdb::WriteBatch batch;
-  for (const auto& [hash, touch] : touches) {
-    std::string key = touch_key(hash);
-    batch.Put(meta_, key, encode_touch(key, touch));
+  {
+    MutexLock lock(state_mutex_);
+    for (const auto& [hash, touch] : touches) {
+      // The touch of a block that is gone would stay for ever.
+      if (places_.count(hash) == 0) continue;
+      std::string key = touch_key(hash);
+      batch.Put(meta_, key, encode_touch(key, touch));
+    }
   }
+  if (batch.Count() == 0) return {};
   EMBER_TRY(write(batch, false));
   MutexLock lock(state_mutex_);
   unflushed_bytes_ += touches.size() * kSmallRowBytes;

@@ -2,8 +2,8 @@
 //
 // Journey    device_pool -> [host_tier] -> disk_tier   (offload; reversed on restore)
 // Owns       one pinned slab of slots * block_bytes, the slots' states, and one row of poison
-// Invariant  only a ready slot is readable; one that is being filled from the disk is poisoned until
-//            its bytes are proven
+// Invariant  only a ready slot is readable; one that is filled from the disk is poisoned until its
+//            bytes are proven
 // Threads    engine thread only; host tasks write slots whose lease outlives their ticket
 // Not here   who is evicted (store/block_ledger.h), the bytes of a record (store/record.h)
 #pragma once

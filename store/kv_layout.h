@@ -16,7 +16,7 @@
 namespace ember {
 
 // What a stream's rows are. Numbers are stored; those not named here are skippable.
-enum class StreamKind : uint16_t { kMlaRow = 1 };  // [latent after its norm | RoPE key after rotation]
+enum class StreamKind : uint16_t { kMlaRow = 1 };  // [latent after its norm | rotated RoPE key]
 enum class StreamLifetime : uint8_t { kHistory = 1, kState = 2 };
 enum class ScaleRule : uint8_t { kNone = 0 };
 

@@ -107,7 +107,9 @@ class LimitedWriter final : public rocksdb::FSWritableFileOwnerWrapper {
     }
     // Some of it may have reached the file before the error.
     struct stat facts;
-    if (::stat(path_.c_str(), &facts) == 0) ledger_->set(path_, static_cast<uint64_t>(facts.st_size));
+    if (::stat(path_.c_str(), &facts) == 0) {
+      ledger_->set(path_, static_cast<uint64_t>(facts.st_size));
+    }
     return status;
   }
 
@@ -280,22 +282,15 @@ IOStatus LimitedFileSystem::NewMemoryMappedFileBuffer(
   return IOStatus::NotSupported(path, "mapped writes are not counted");
 }
 
+IOStatus LimitedFileSystem::Truncate(const std::string& path, size_t, const IOOptions&, Debug*) {
+  return IOStatus::NotSupported(path, "cutting a file that is not open is not counted");
+}
+
 IOStatus LimitedFileSystem::DeleteFile(const std::string& path, const IOOptions& options,
                                        Debug* debug) {
   IOStatus status = refuse_if_read_only(path);
   if (status.ok()) status = FileSystemWrapper::DeleteFile(path, options, debug);
   if (status.ok()) ledger_->remove(normal(path));
-  return status;
-}
-
-IOStatus LimitedFileSystem::Truncate(const std::string& path, size_t size,
-                                     const IOOptions& options, Debug* debug) {
-  IOStatus status = refuse_if_read_only(path);
-  if (status.ok() && !ledger_->grow(normal(path), size)) {
-    status = IOStatus::NoSpace(path + ": the limit for its folder is reached");
-  }
-  if (status.ok()) status = FileSystemWrapper::Truncate(path, size, options, debug);
-  if (status.ok()) ledger_->set(normal(path), size);
   return status;
 }
 
@@ -359,7 +354,8 @@ bool direct_io_works(const std::string& directory) {
   if (works) {
     std::memset(page, 0, kAlignment);
     auto size = static_cast<ssize_t>(kAlignment);
-    works = ::pwrite(file, page, kAlignment, 0) == size && ::pread(file, page, kAlignment, 0) == size;
+    works = ::pwrite(file, page, kAlignment, 0) == size;
+    works = works && ::pread(file, page, kAlignment, 0) == size;
   }
   std::free(page);
   ::close(file);

@@ -70,7 +70,8 @@ class LimitedFileSystem final : public rocksdb::FileSystemWrapper {
 
   using IOOptions = rocksdb::IOOptions;
   using Debug = rocksdb::IODebugContext;
-  rocksdb::IOStatus NewRandomAccessFile(const std::string& path, const rocksdb::FileOptions& options,
+  rocksdb::IOStatus NewRandomAccessFile(const std::string& path,
+                                        const rocksdb::FileOptions& options,
                                         std::unique_ptr<rocksdb::FSRandomAccessFile>* file,
                                         Debug* debug) override;
   rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,

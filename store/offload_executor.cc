@@ -100,7 +100,7 @@ bool OffloadExecutor::run_step() {
   } else if (step.flush ||
              (closing_ && view.lane_idle && queue_.empty() && context_.ledger.has_touches())) {
     flush();
-  } else if (step.write > 0) {
+  } else if (!step.write.empty()) {
     write(step.write);
   }
   return false;
@@ -172,10 +172,10 @@ void OffloadExecutor::on_write_lane(HostTask task, TicketRouter::Then then) {
   });
 }
 
-void OffloadExecutor::write(size_t count) {
+void OffloadExecutor::write(const std::vector<size_t>& indices) {
   std::vector<OffloadJob*> jobs;
-  for (size_t i = 0; i < count; ++i) {
-    jobs.push_back(&queue_.at(i));
+  for (size_t index : indices) {
+    jobs.push_back(&queue_.at(index));
     jobs.back()->stage = OffloadStage::kWriting;
     jobs.back()->tried = false;
   }

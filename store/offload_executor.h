@@ -40,7 +40,7 @@ class OffloadExecutor {
   // A request needs a device slot that a waiting block holds: gives that block up.
   bool give_up_newest();
   void turn_ended() { turn_ended_us_ = context_.clock.now_us(); }
-  // A ticket that completes when all that was added before is durable or has failed; none if all is.
+  // Completes when all that was added before is durable or has failed; no ticket if all is.
   Ticket sync();
   // Erases tails and blocks; the index has forgotten them.
   void erase_tails(const std::vector<BlockHash>& tails);
@@ -74,7 +74,7 @@ class OffloadExecutor {
   bool copy_down(const std::vector<size_t>& indices);
   void copied_down(const std::vector<OffloadJob*>& jobs, const Status& status);
   // Writes.
-  void write(size_t count);
+  void write(const std::vector<size_t>& indices);
   void written(const std::vector<OffloadJob*>& jobs);
   void accept(OffloadJob& job);
   void refuse(OffloadJob& job);

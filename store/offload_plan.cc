@@ -13,15 +13,24 @@ bool flush_is_due(const OffloadView& view) {
   return view.turn_ended_us >= 0 && view.now_us - view.turn_ended_us >= kIdleFlushUs;
 }
 
-// The front of the queue that can be written now, without a gap.
-size_t writable_front(const OffloadView& view) {
-  size_t count = 0;
-  for (const OffloadItem& item : view.items) {
+bool has_no_parent(const OffloadItem& item) {
+  return !item.parent_stored && item.parent_item == kNoItem;
+}
+
+// What can be written now: each with a parent that is stored or goes before it.
+std::vector<size_t> writable(const OffloadView& view) {
+  std::vector<size_t> indices;
+  std::vector<char> goes(view.items.size(), 0);
+  for (size_t i = 0; i < view.items.size() && indices.size() < view.write_batch; ++i) {
+    const OffloadItem& item = view.items[i];
     const bool waits = item.not_before_us > view.now_us && !view.closing;
-    if (item.stage != OffloadStage::kHeld || !item.parent_stored || waits) break;
-    if (++count == view.write_batch) break;
+    const bool after_parent =
+        item.parent_stored || (item.parent_item != kNoItem && goes[item.parent_item] != 0);
+    if (item.stage != OffloadStage::kHeld || waits || !after_parent) continue;
+    goes[i] = 1;
+    indices.push_back(i);
   }
-  return count;
+  return indices;
 }
 
 }  // namespace
@@ -35,7 +44,7 @@ OffloadStep plan_offload(const OffloadView& view) {
   for (size_t i = 0; i < view.items.size(); ++i) {
     const OffloadItem& item = view.items[i];
     const bool idle = item.stage == OffloadStage::kQueued || item.stage == OffloadStage::kHeld;
-    if (idle && !item.parent_stored) {
+    if (idle && has_no_parent(item)) {
       step.drop.push_back(i);
     } else if (item.stage == OffloadStage::kQueued && held < view.host_slots) {
       step.copy.push_back(i);
@@ -44,7 +53,7 @@ OffloadStep plan_offload(const OffloadView& view) {
   }
   if (!view.lane_idle || !step.drop.empty()) return step;
   step.flush = flush_is_due(view);
-  if (!step.flush) step.write = writable_front(view);
+  if (!step.flush) step.write = writable(view);
   return step;
 }
 

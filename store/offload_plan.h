@@ -2,8 +2,8 @@
 // which are hopeless, and whether it is time to flush. Pure.
 //
 // Journey    block_cache -> [offload_plan] -> offload_executor
-// Invariant  blocks are written in the order of the queue, a child never before its parent; a write
-//            is flushed at the latest when the oldest is flush_age old
+// Invariant  a child is never written before its parent; no block waits for another that is no
+//            ancestor of it; a write is flushed at the latest when the oldest is flush_age old
 // Threads    any
 // Not here   doing it (store/offload_executor.h)
 #pragma once
@@ -22,9 +22,12 @@ enum class OffloadStage : uint8_t {
   kWriting,  // handed to the write lane
 };
 
+inline constexpr size_t kNoItem = static_cast<size_t>(-1);
+
 struct OffloadItem {
   OffloadStage stage = OffloadStage::kQueued;
-  bool parent_stored = true;  // on disk, or earlier in this queue, or it has none
+  bool parent_stored = true;     // on disk, or it has none
+  size_t parent_item = kNoItem;  // where its parent is, earlier in this queue
   int64_t not_before_us = 0;  // pause after a refused write
 };
 
@@ -46,7 +49,7 @@ struct OffloadView {
 struct OffloadStep {
   std::vector<size_t> drop;  // parents failed: these can never be written
   std::vector<size_t> copy;  // queued blocks to copy into host slots, in order
-  size_t write = 0;          // the first `write` items of the queue, as one task
+  std::vector<size_t> write;  // items to write as one task, in this order
   bool flush = false;
 };
 

@@ -2,6 +2,7 @@
 #include "store/offload_queue.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "base/check.h"
@@ -71,12 +72,18 @@ void OffloadQueue::remove(OffloadJob* job) {
 std::vector<OffloadItem> OffloadQueue::items() const {
   std::vector<OffloadItem> items;
   items.reserve(jobs_.size());
-  std::unordered_set<BlockId> earlier;
+  std::unordered_map<BlockId, size_t> earlier;
   for (const auto& job : jobs_) {
-    const bool parent_stored =
-        job->parent == kNoBlock || stored(job->parent) || earlier.contains(job->parent);
-    items.push_back({job->stage, parent_stored, job->not_before_us});
-    earlier.insert(job->block);
+    OffloadItem item;
+    item.stage = job->stage;
+    item.not_before_us = job->not_before_us;
+    item.parent_stored = job->parent == kNoBlock || stored(job->parent);
+    if (!item.parent_stored) {
+      const auto found = earlier.find(job->parent);
+      if (found != earlier.end()) item.parent_item = found->second;
+    }
+    earlier.emplace(job->block, items.size());
+    items.push_back(item);
   }
   return items;
 }

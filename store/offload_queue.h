@@ -41,8 +41,8 @@ class OffloadQueue {
   explicit OffloadQueue(CacheContext& context) : context_(context) {}
   ~OffloadQueue();
 
-  // Adds the block, and before it those of its ancestors that are neither stored nor queued and have
-  // a copy to read. `device` leases a copy of the block. False: it was queued already.
+  // Adds the block, and before it those ancestors that are neither stored nor queued and have a copy
+  // to read. `device` leases a copy of the block. False: it was queued already.
   bool add(BlockId block, SlotLease device);
   // The newest block that only waits, to make room on the device; nothing if there is none.
   OffloadJob* newest_waiting();

@@ -143,7 +143,7 @@ std::string encode_record(const BlockRecord& record) {
   EMBER_CHECK(!record.tokens.empty() && record.tokens.size() <= kMaxBlockTokens,
               "a block record holds 1 to kMaxBlockTokens tokens");
   EMBER_CHECK(record.groups.size() <= kMaxGroups, "a block record holds at most kMaxGroups groups");
-  EMBER_CHECK(record.scope.size() <= std::numeric_limits<uint16_t>::max(), "a scope's name is short");
+  EMBER_CHECK(record.scope.size() <= std::numeric_limits<uint16_t>::max(), "a scope is a name");
   std::string out;
   append_value(out, kRecordMagic);
   append_value(out, kRecordVersion);

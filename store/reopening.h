@@ -1,8 +1,8 @@
 // Reopening: yesterday's index, rebuilt from the records that the store lists.
 //
 // Journey    disk_tier, conversations -> [reopening] -> block_ledger, tail_ledger
-// Invariant  a block enters only under its parent, and only if its hash follows from the secret, its
-//            parent and its tokens; recency and hits come back from the touch records
+// Invariant  a block enters only under its parent, and only if its hash follows from the secret,
+//            its parent and its tokens; recency and hits come back from the touch records
 // Threads    engine thread, once, before anything else
 #pragma once
 

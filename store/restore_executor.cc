@@ -93,18 +93,24 @@ void RestoreExecutor::pump() {
 
 void RestoreExecutor::start_batch() {
   auto batch = std::make_unique<FillBatch>();
-  while (!queue_.empty() && batch->fills.size() < kBatchFills) {
-    Fill* fill = queue_.front();
-    if (fill->from == Tier::kDisk && !fill->source) {
+  bool host_slots_left = true;
+  std::deque<Fill*> waiting;
+  for (Fill* fill : queue_) {
+    if (fill->from == Tier::kDisk && host_slots_left && batch->fills.size() < kBatchFills) {
       std::optional<SlotLease> slot = context_.ledger.take_host_slot();
-      if (!slot) break;
-      fill->source = std::move(*slot);
+      if (slot) fill->source = std::move(*slot);
+      host_slots_left = slot.has_value();
     }
-    queue_.pop_front();
+    // One whose source is leased already never waits: it may hold the slot that another needs.
+    if (!fill->source || batch->fills.size() == kBatchFills) {
+      waiting.push_back(fill);
+      continue;
+    }
     fill->state = Fill::State::kRunning;
     fill->batch = batch.get();
     batch->fills.push_back(fill);
   }
+  queue_ = std::move(waiting);
   if (batch->fills.empty()) return;
   poison(*batch);
   for (Fill* fill : batch->fills) {

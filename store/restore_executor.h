@@ -2,13 +2,13 @@
 //
 // Journey    disk_tier, host_tier -> [restore_executor] -> device_pool
 // Owns       the fills that are queued or under way, in batches
-// Invariant  a block is filled once, whoever waits for it; only proven bytes are copied up; a slot of
-//            a fill stays leased until the last ticket that names it has ended
+// Invariant  a block is filled once, whoever waits for it; only proven bytes are copied up; a slot
+//            stays leased until the last ticket that names it has ended
 // Threads    engine thread only; reads and copies are tickets
 // Not here   which blocks are restored (store/chain.h)
 //
-// A batch is as many queued fills as host slots can be had for. Its reads run in parallel, group 0 of
-// every block first; when a group of all blocks is proven, one copy ticket takes it up.
+// A batch is as many queued fills as host slots can be had for. Its reads run in parallel, group 0
+// of every block first; when a group of all blocks is proven, one copy ticket takes it up.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
 // Store directory: one process holds it; its identity file says what it is and keeps the secret.
 //
 // Journey    opening a store -> [store_directory] -> disk_tier, conversations
-// Owns       <store>/IDENTITY (version, secret, checksum) and the lock on <store>/LOCK (holder's pid)
-// Invariant  a changed byte in IDENTITY is damage (kCorruption), not another version; an intact file
-//            of another version is kUnsupported and is left as it was
+// Owns       <store>/IDENTITY (version, secret, checksum); the lock on <store>/LOCK (holder's pid)
+// Invariant  a changed byte in IDENTITY is damage (kCorruption), not another version; an intact
+//            file of another version is kUnsupported and is left as it was
 // Threads    open once
 #pragma once
 

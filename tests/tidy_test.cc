@@ -34,8 +34,8 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"tools", {"base", "prefix_index", "kernels", "store", "engine", "tools"}},
 };
 
-// Each third-party library, by how its includes begin, and the files that may know it: a whole path,
-// or a folder's prefix of one. None of these is a module's public header.
+// Each third-party library, by how its includes begin, and the files that may know it: a whole
+// path, or a folder's prefix of one. None of these is a module's public header.
 struct Library {
   std::string_view include;
   std::vector<std::string_view> files;
@@ -45,8 +45,10 @@ const std::vector<Library> kLibraries = {
     {"<nlohmann/", {"engine/checkpoint/", "engine/text/", "tools/", "tests/", "bench/"}},
     {"<rocksdb/", {"store/", "tests/store/"}},
     {"<zstd", {"store/codec.cc"}},
-    {"<xxhash", {"prefix_index/block_hash.cc"}},
-    {"<onig", {"engine/text/regex.cc"}},
+    {"<xxhash",
+     {"prefix_index/block_hash.cc", "engine/checkpoint/fingerprint.cc",
+      "engine/text/chat_template.cc", "tests/prefix_index/block_hash_test.cc"}},
+    {"<onig", {"engine/text/regex.cc", "engine/text/regex_properties.cc"}},
     {"<zlib", {"engine/text/", "tests/engine/text/"}},
     {"<oneapi/", {"kernels/"}},
     {"<dnnl", {"kernels/"}},
@@ -105,7 +107,8 @@ std::string_view included(std::string_view line) {
 TEST(TidyTest, FilesAndLinesAreShort) {
   for (const std::string& path : our_files()) {
     const bool checked = is_source(path) || path.ends_with(".cmake") ||
-                         path.ends_with("CMakeLists.txt") || path.rfind("tools/", 0) == 0;
+                         path.ends_with("CMakeLists.txt") ||
+                         (path.rfind("tools/", 0) == 0 && !path.ends_with(".md"));
     if (!checked) continue;
     const std::vector<std::string> lines = lines_of(fs::path(source_dir()) / path);
     EXPECT_LE(lines.size(), kMostLines) << path;
@@ -136,9 +139,9 @@ TEST(TidyTest, ThirdPartyLibrariesAreKnownToFewFiles) {
       const std::string_view name = included(line);
       for (const Library& library : kLibraries) {
         if (name.substr(0, library.include.size()) != library.include) continue;
-        const bool named = std::any_of(
-            library.files.begin(), library.files.end(),
-            [&path](std::string_view file) { return path.rfind(file, 0) == 0; });
+        const bool named =
+            std::any_of(library.files.begin(), library.files.end(),
+                        [&path](std::string_view file) { return path.rfind(file, 0) == 0; });
         EXPECT_TRUE(named) << path << " includes " << name;
       }
     }
@@ -204,7 +207,8 @@ TEST(TidyTest, EveryModuleHeaderTellsItsJourney) {
     ASSERT_FALSE(lines.empty()) << path;
     EXPECT_EQ(lines[0].rfind("// ", 0), 0u) << path << ": says first what it is";
     bool journey = false;
-    for (size_t i = 0; i < std::min(lines.size(), kBlockLines) && lines[i].rfind("//", 0) == 0; ++i) {
+    for (size_t i = 0; i < std::min(lines.size(), kBlockLines) && lines[i].rfind("//", 0) == 0;
+         ++i) {
       journey = journey || lines[i].rfind("// Journey ", 0) == 0;
     }
     EXPECT_TRUE(journey) << path << ": no line '// Journey'";
@@ -220,19 +224,19 @@ TEST(TidyTest, EverySourceSaysFirstWhatItIs) {
   }
 }
 
-// Words of unfinished work and of places that are not part of the project, put together here so that
-// this file does not contain them.
+// Words of unfinished work and of places that are not part of the project, put together here so
+// that this file does not contain them.
 TEST(TidyTest, NothingIsLeftForLater) {
-  const std::vector<std::string> words = {
-      std::string("TO") + "DO", std::string("FIX") + "ME", std::string("XX") + "X",
-      std::string("/wo") + "rk/", std::string("../sha") + "red"};
+  const std::vector<std::string> words = {std::string("TO") + "DO", std::string("FIX") + "ME",
+                                          std::string(3, 'X'), std::string("/wo") + "rk/",
+                                          std::string("../sha") + "red"};
   for (const std::string& path : our_files()) {
     const std::vector<std::string> lines = lines_of(fs::path(source_dir()) / path);
     for (size_t i = 0; i < lines.size(); ++i) {
       for (const std::string& word : words) {
         // mkdtemp's six letters are no remark.
         const bool found = lines[i].find(word) != std::string::npos &&
-                           lines[i].find(std::string("XXX") + "XXX") == std::string::npos;
+                           lines[i].find(std::string(6, 'X')) == std::string::npos;
         EXPECT_FALSE(found) << path << ":" << i + 1 << ": " << word;
       }
     }
@@ -246,8 +250,7 @@ TEST(TidyTest, EveryFolderHasAShortReadme) {
     if (part.is_directory()) folders.insert("engine/" + part.path().filename().string());
   }
   for (const std::string& folder : folders) {
-    const std::vector<std::string> lines =
-        lines_of(fs::path(source_dir()) / folder / "README.md");
+    const std::vector<std::string> lines = lines_of(fs::path(source_dir()) / folder / "README.md");
     EXPECT_FALSE(lines.empty()) << folder << ": no README.md";
     EXPECT_LT(lines.size(), kMostReadmeLines) << folder;
   }

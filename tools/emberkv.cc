@@ -43,8 +43,9 @@ void add_size(CLI::App& app, const std::string& flag, uint64_t& target, const st
          [flag, &target](const std::string& text) {
            const std::optional<uint64_t> bytes = parse_bytes(text);
            if (!bytes || *bytes == 0) {
-             throw CLI::ValidationError(flag, "'" + text + "' is no size, expected for example "
-                                              "4096, 512MiB or 20GiB");
+             throw CLI::ValidationError(flag, "'" + text +
+                                                  "' is no size, expected for example "
+                                                  "4096, 512MiB or 20GiB");
            }
            target = *bytes;
          },
@@ -115,8 +116,8 @@ void define_chat(CLI::App& root, ChatOptions& options, Action& action) {
   CLI::App* app = root.add_subcommand("chat", "Talk with a model; each line of input is a turn");
   add_engine_flags(*app, options.engine);
   add_sampling_flags(*app, options);
-  CLI::Option* resume = app->add_option(
-      "--resume", options.resume, "Go on with a conversation: its id, or last");
+  CLI::Option* resume =
+      app->add_option("--resume", options.resume, "Go on with a conversation: its id, or last");
   resume->type_name("ID");
   CLI::Option* system = app->add_option("--system", options.system, "System prompt");
   CLI::Option* system_file =
@@ -145,9 +146,8 @@ void define_generate(CLI::App& root, GenerateOptions& options, Action& action) {
   app->add_flag("--chat", options.chat, "Wrap the raw text as a user's message");
   app->add_flag("!--no-cache", options.engine.use_store, "Neither read nor write the store");
   add_json(*app, options.json, "Print one JSON object instead of the text");
-  app->callback([&] {
-    action = [&options] { return exit_code(run_generate(options, std::cout)); };
-  });
+  app->callback(
+      [&] { action = [&options] { return exit_code(run_generate(options, std::cout)); }; });
 }
 
 void define_stat(CLI::App& root, StatOptions& options, Action& action) {

@@ -86,8 +86,7 @@ class RandomTensors {
       feed_forward(prefix + "experts." + std::to_string(e) + ".", config_.moe_inner);
     }
     if (config_.shared_experts > 0) {
-      feed_forward(prefix + "shared_experts.",
-                   size_t{config_.shared_experts} * config_.moe_inner);
+      feed_forward(prefix + "shared_experts.", size_t{config_.shared_experts} * config_.moe_inner);
     }
   }
 
@@ -133,9 +132,9 @@ std::string number(double value) {
 std::string yarn_json(const YarnConfig& yarn) {
   if (!yarn.active) return "null";
   std::string text = R"({"type": "yarn", "factor": )" + number(yarn.factor) +
-                     R"(, "original_max_position_embeddings": )" +
-                     number(yarn.original_positions) + R"(, "beta_fast": )" +
-                     number(yarn.beta_fast) + R"(, "beta_slow": )" + number(yarn.beta_slow);
+                     R"(, "original_max_position_embeddings": )" + number(yarn.original_positions) +
+                     R"(, "beta_fast": )" + number(yarn.beta_fast) + R"(, "beta_slow": )" +
+                     number(yarn.beta_slow);
   if (yarn.mscale != 0) text += R"(, "mscale": )" + number(yarn.mscale);
   if (yarn.mscale_all_dim != 0) text += R"(, "mscale_all_dim": )" + number(yarn.mscale_all_dim);
   return text + "}";

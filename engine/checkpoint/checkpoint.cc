@@ -43,9 +43,9 @@ class HfCheckpoint final : public Checkpoint {
     for (const std::string& name : weight_map.keys()) {
       EMBER_ASSIGN(const std::string file_name, weight_map.text(name));
       if (!plain_file_name(file_name)) {
-        return Error{ErrorCode::kInvalidArgument, weight_map.name(name) + ": found " +
-                                                      json_quote(file_name) +
-                                                      ", expected the name of a file in the folder"};
+        return Error{ErrorCode::kInvalidArgument,
+                     weight_map.name(name) + ": found " + json_quote(file_name) +
+                         ", expected the name of a file in the folder"};
       }
       auto [shard, is_new] = shards.try_emplace(file_name, nullptr);
       if (is_new) {
@@ -53,9 +53,8 @@ class HfCheckpoint final : public Checkpoint {
       }
       const auto found = shard->second->find(name);
       if (found == shard->second->end()) {
-        return Error{ErrorCode::kCorruption,
-                     index_path + ": tensor " + name + " is expected in " + file_name +
-                         ", but that file does not hold it"};
+        return Error{ErrorCode::kCorruption, index_path + ": tensor " + name + " is expected in " +
+                                                 file_name + ", but that file does not hold it"};
       }
       tensors_.emplace(name, found->second);
     }
@@ -74,16 +73,17 @@ class HfCheckpoint final : public Checkpoint {
                             const std::vector<size_t>& shape) const override {
     const auto it = tensors_.find(name);
     if (it == tensors_.end()) {
-      return Error{ErrorCode::kInvalidArgument, origin_ + ": tensor " + name +
-                                                    " is missing, expected shape " +
-                                                    shape_text(shape)};
+      return Error{
+          ErrorCode::kInvalidArgument,
+          origin_ + ": tensor " + name + " is missing, expected shape " + shape_text(shape)};
     }
     const TensorView& view = it->second;
     const std::string where = origin_ + ": tensor " + name;
     if (view.dtype == DType::kF8E4M3) {
       return Error{ErrorCode::kUnsupported,
-                   where + ": fp8 weights are not supported (found fp8_e4m3, expected bf16, fp16 or "
-                           "fp32; convert the checkpoint to bf16)"};
+                   where +
+                       ": fp8 weights are not supported (found fp8_e4m3, expected bf16, fp16 or "
+                       "fp32; convert the checkpoint to bf16)"};
     }
     if (view.dtype != DType::kBf16 && view.dtype != DType::kF16 && view.dtype != DType::kF32) {
       return Error{ErrorCode::kUnsupported, where + ": dtype " +
@@ -145,8 +145,9 @@ class HfCheckpoint final : public Checkpoint {
 Result<std::unique_ptr<Checkpoint>> Checkpoint::open(const std::string& folder) {
   std::error_code failed;
   if (!fs::is_directory(folder, failed)) {
-    return Error{ErrorCode::kIo, folder + ": no such folder, expected a checkpoint (config.json and " +
-                                     kSingleName + ")"};
+    return Error{
+        ErrorCode::kIo,
+        folder + ": no such folder, expected a checkpoint (config.json and " + kSingleName + ")"};
   }
   auto checkpoint = std::make_unique<HfCheckpoint>(folder);
   const fs::path index = fs::path(folder) / kIndexName;
@@ -156,8 +157,8 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::open(const std::string& folder) 
   } else if (is_there(single)) {
     EMBER_TRY(checkpoint->open_single(single.string()));
   } else {
-    return Error{ErrorCode::kIo, folder + ": holds no weights, expected " + kSingleName + " or " +
-                                     kIndexName};
+    return Error{ErrorCode::kIo,
+                 folder + ": holds no weights, expected " + kSingleName + " or " + kIndexName};
   }
   return std::unique_ptr<Checkpoint>(std::move(checkpoint));
 }

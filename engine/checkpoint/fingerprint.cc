@@ -1,4 +1,5 @@
-// Fingerprint: XXH3-128 over the tensors, and the remembered file (text, with a checksum at its end).
+// Fingerprint: XXH3-128 over the tensors, and the remembered file (text, with a checksum at its
+// end).
 #include "engine/checkpoint/fingerprint.h"
 
 #include <unistd.h>

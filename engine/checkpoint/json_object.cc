@@ -56,11 +56,9 @@ Result<JsonObject> JsonObject::parse(std::string_view text, const std::string& w
   DuplicateWatch watch;
   auto impl = std::make_shared<Impl>();
   try {
-    auto document = std::make_shared<const Json>(
-        Json::parse(text.begin(), text.end(),
-                    [&](int, Json::parse_event_t event, const Json& parsed) {
-                      return watch(event, parsed);
-                    }));
+    auto document = std::make_shared<const Json>(Json::parse(
+        text.begin(), text.end(),
+        [&](int, Json::parse_event_t event, const Json& parsed) { return watch(event, parsed); }));
     impl->document = document;
     impl->object = document.get();
     impl->where = where;

@@ -1,4 +1,5 @@
-// JSON object: a parsed object whose fields are asked for by name and type; foreign JSON stays inside.
+// JSON object: a parsed object whose fields are asked for by name and type; foreign JSON stays
+// inside.
 //
 // Journey    config.json, index, safetensors header -> [json_object] -> model_config, checkpoint
 // Owns       the parsed document, shared by the objects taken out of it
@@ -28,7 +29,8 @@ class JsonObject {
   bool contains(const std::string& field) const;  // also where it is null
   bool has(const std::string& field) const;       // there and not null
 
-  // Errors of all: kInvalidArgument naming the document, the field, what was found, what was expected.
+  // Errors of all: kInvalidArgument naming the document, the field, what was found, what was
+  // expected.
   Result<JsonObject> object(const std::string& field) const;
   Result<std::string> text(const std::string& field) const;
   Result<bool> boolean(const std::string& field) const;

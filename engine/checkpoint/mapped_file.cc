@@ -40,7 +40,7 @@ class Descriptor {
 Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path) {
   const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd.get() < 0) return io_error(path, "cannot be opened");
-  struct stat info{};
+  struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return io_error(path, "cannot be examined");
   if (!S_ISREG(info.st_mode)) return Error{ErrorCode::kIo, path + ": not a regular file"};
 

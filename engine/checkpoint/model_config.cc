@@ -122,9 +122,9 @@ Status read_norm_eps(const JsonObject& json, ModelConfig& config) {
   if (!json.has("rms_norm_eps")) return {};
   EMBER_ASSIGN(const double eps, json.number("rms_norm_eps"));
   if (!(eps > 0 && eps < 1)) {
-    return Error{ErrorCode::kInvalidArgument,
-                 json.name("rms_norm_eps") + ": found " + std::to_string(eps) +
-                     ", expected a small number above 0"};
+    return Error{ErrorCode::kInvalidArgument, json.name("rms_norm_eps") + ": found " +
+                                                  std::to_string(eps) +
+                                                  ", expected a small number above 0"};
   }
   config.norm_eps = static_cast<float>(eps);
   return {};

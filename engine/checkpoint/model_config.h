@@ -19,8 +19,8 @@ struct YarnConfig {
   double original_positions = 0;
   double beta_fast = 32;
   double beta_slow = 1;
-  double mscale = 0;          // 0: absent
-  double mscale_all_dim = 0;  // 0: absent
+  double mscale = 0;            // 0: absent
+  double mscale_all_dim = 0;    // 0: absent
   double attention_factor = 0;  // 0: absent; overrides the cos/sin ratio
   bool truncate = true;
 };
@@ -28,17 +28,17 @@ struct YarnConfig {
 struct ModelConfig {
   std::string model_type;
   uint32_t vocab_size = 0;
-  uint32_t hidden = 0;             // d
-  uint32_t layers = 0;             // L
-  uint32_t heads = 0;              // H
-  uint32_t q_lora_rank = 0;        // Q; 0: none
-  uint32_t kv_lora_rank = 0;       // C
-  uint32_t nope_dim = 0;           // N
-  uint32_t rope_dim = 0;           // R
-  uint32_t value_dim = 0;          // V
-  uint32_t dense_inner = 0;        // intermediate_size
-  uint32_t moe_inner = 0;          // m
-  uint32_t routed_experts = 0;     // E; 0: all layers dense
+  uint32_t hidden = 0;          // d
+  uint32_t layers = 0;          // L
+  uint32_t heads = 0;           // H
+  uint32_t q_lora_rank = 0;     // Q; 0: none
+  uint32_t kv_lora_rank = 0;    // C
+  uint32_t nope_dim = 0;        // N
+  uint32_t rope_dim = 0;        // R
+  uint32_t value_dim = 0;       // V
+  uint32_t dense_inner = 0;     // intermediate_size
+  uint32_t moe_inner = 0;       // m
+  uint32_t routed_experts = 0;  // E; 0: all layers dense
   uint32_t shared_experts = 0;
   uint32_t experts_per_token = 0;  // K
   uint32_t first_dense_layers = 0;
@@ -48,13 +48,13 @@ struct ModelConfig {
   bool normalize_routes = true;
   float routed_scale = 1;
   float norm_eps = 1e-6f;
-  float inner_norm_eps = 1e-6f;    // q_a and kv_a norms: the reference's class default
+  float inner_norm_eps = 1e-6f;  // q_a and kv_a norms: the reference's class default
   double rope_theta = 10000;
   YarnConfig yarn;
   uint32_t max_positions = 0;
   bool tied_head = false;
   uint32_t bos_id = 0;
-  std::vector<uint32_t> eos_ids;   // union of config.json and generation_config.json
+  std::vector<uint32_t> eos_ids;  // union of config.json and generation_config.json
 
   bool is_moe_layer(uint32_t layer) const {
     return routed_experts > 0 && layer >= first_dense_layers && layer % moe_layer_freq == 0;
@@ -68,7 +68,8 @@ struct ModelConfig {
 };
 
 // Reads <folder>/config.json and generation_config.json where it exists.
-// Errors: kIo, kInvalidArgument (field, found, expected), kUnsupported (architecture, quantisation).
+// Errors: kIo, kInvalidArgument (field, found, expected), kUnsupported (architecture,
+// quantisation).
 Result<ModelConfig> load_model_config(const std::string& folder);
 
 }  // namespace ember

@@ -9,8 +9,8 @@ namespace {
 
 Error refuse(const JsonObject& json, const std::string& field, uint64_t found,
              const std::string& expected) {
-  return {ErrorCode::kInvalidArgument, json.name(field) + ": found " + std::to_string(found) +
-                                           ", expected " + expected};
+  return {ErrorCode::kInvalidArgument,
+          json.name(field) + ": found " + std::to_string(found) + ", expected " + expected};
 }
 
 Status check_sizes(const JsonObject& json, const ModelConfig& config) {

@@ -8,8 +8,9 @@
 
 namespace ember {
 
-// Reads rope_theta with rope_scaling, or transformers 5's rope_parameters, into rope_theta and yarn;
-// max_positions must be set. Errors: field, found, expected; kUnsupported for another rope type.
+// Reads rope_theta with rope_scaling, or transformers 5's rope_parameters, into rope_theta and
+// yarn; max_positions must be set. Errors: field, found, expected; kUnsupported for another rope
+// type.
 Status read_rope(const JsonObject& json, ModelConfig& config);
 
 // Errors: kInvalidArgument naming two fields of `json` that contradict each other, or a zero size.

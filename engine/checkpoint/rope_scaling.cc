@@ -31,8 +31,8 @@ bool same(const Rope& a, const Rope& b) {
 
 Error refuse(const JsonObject& json, const std::string& field, double found,
              const std::string& expected) {
-  return {ErrorCode::kInvalidArgument, json.name(field) + ": found " + std::to_string(found) +
-                                           ", expected " + expected};
+  return {ErrorCode::kInvalidArgument,
+          json.name(field) + ": found " + std::to_string(found) + ", expected " + expected};
 }
 
 Result<double> number_or(const JsonObject& json, const std::string& field, double absent) {
@@ -48,9 +48,9 @@ Result<std::string> rope_type(const JsonObject& json) {
   if (json.has("type")) {
     EMBER_ASSIGN(const std::string synonym, json.text("type"));
     if (synonym != type) {
-      return Error{ErrorCode::kInvalidArgument,
-                   json.name("type") + ": found " + synonym + ", expected " + type +
-                       " as in its synonym rope_type"};
+      return Error{ErrorCode::kInvalidArgument, json.name("type") + ": found " + synonym +
+                                                    ", expected " + type +
+                                                    " as in its synonym rope_type"};
     }
   }
   return type;

@@ -69,8 +69,8 @@ class File final : public SafetensorsFile {
     const auto length = load_unaligned<uint64_t>(bytes.data());
     const uint64_t most = std::min<uint64_t>(kMaxHeaderBytes, bytes.size() - kLengthBytes);
     if (length < 2 || length > most) {
-      return corruption(path(), "header length is " + std::to_string(length) +
-                                    ", expected 2 to " + std::to_string(most) +
+      return corruption(path(), "header length is " + std::to_string(length) + ", expected 2 to " +
+                                    std::to_string(most) +
                                     " (the file is cut or is no safetensors file)");
     }
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes, length);

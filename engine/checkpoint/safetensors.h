@@ -28,8 +28,8 @@ struct TensorView {
 
 class SafetensorsFile {
  public:
-  // Errors: kIo (absent, unreadable), kCorruption (cut, header out of bounds), kUnsupported (dtype);
-  // each names the file, the tensor, what was found and what was expected.
+  // Errors: kIo (absent, unreadable), kCorruption (cut, header out of bounds), kUnsupported
+  // (dtype); each names the file, the tensor, what was found and what was expected.
   static Result<std::unique_ptr<SafetensorsFile>> open(const std::string& path);
   virtual ~SafetensorsFile() = default;
   virtual const std::map<std::string, TensorView>& tensors() const = 0;

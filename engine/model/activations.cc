@@ -24,14 +24,14 @@ std::vector<Want> attention_wants(const ModelConfig& c, const ForwardOptions& op
   const size_t value = dtype_bytes(options.precision);
   const size_t heads = c.heads;
   const bool absorb = options.attention == AttentionForm::kAbsorb;
-  const size_t latents = absorb ? rows * heads * c.kv_lora_rank * value : 0;
+  const size_t latents = absorb ? rows * heads * c.kv_lora_rank * sizeof(float) : 0;
   return {
       {&Activations::hidden, rows * c.hidden * value},
       {&Activations::normed, rows * c.hidden * value},
       {&Activations::branch, rows * c.hidden * value},
       {&Activations::query_low, rows * c.q_lora_rank * value},
       {&Activations::query_low_normed, rows * c.q_lora_rank * value},
-      {&Activations::query, rows * heads * (size_t{c.nope_dim} + c.rope_dim) * value},
+      {&Activations::query, rows * heads * (size_t{c.nope_dim} + c.rope_dim) * sizeof(float)},
       {&Activations::query_latent, latents},
       {&Activations::mixed_latent, latents},
       {&Activations::values, rows * heads * c.value_dim * value},
@@ -58,9 +58,8 @@ std::vector<Want> ffn_wants(const ModelWeights& weights, const ForwardOptions& o
       {&Activations::shared, any_shared ? rows * c.hidden * sizeof(float) : 0},
       {&Activations::route_ids, routes * sizeof(int32_t)},
       {&Activations::route_weights, routes * sizeof(float)},
-      {&Activations::expert_work, any_moe ? expert_ffn_workspace_bytes(expert_ffn_shape(
-                                                c, options.precision, rows))
-                                          : 0},
+      {&Activations::expert_work,
+       any_moe ? expert_ffn_workspace_bytes(expert_ffn_shape(c, options.precision, rows)) : 0},
   };
 }
 

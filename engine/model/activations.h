@@ -14,27 +14,27 @@ namespace ember {
 
 struct Activations {
   // T rows, in options.precision unless said otherwise.
-  Buffer hidden;         // [T, d]: the residual stream
-  Buffer normed;         // [T, d]
-  Buffer branch;         // [T, d]: what is added to the residual stream
-  Buffer query_low;      // [T, Q]
+  Buffer hidden;            // [T, d]: the residual stream
+  Buffer normed;            // [T, d]
+  Buffer branch;            // [T, d]: what is added to the residual stream
+  Buffer query_low;         // [T, Q]
   Buffer query_low_normed;  // [T, Q]
-  Buffer query;          // [T, H, N + R]
-  Buffer query_latent;   // [T, H, C] (absorbed form)
-  Buffer mixed_latent;   // [T, H, C] (absorbed form)
-  Buffer values;         // [T, H, V]
-  Buffer latent;         // [T, C + R] fp32: rounded once, when it becomes a cached row
-  Buffer gate;           // [T, inner]
-  Buffer up;             // [T, inner]
-  Buffer shared;         // [T, d] fp32: the shared expert's output
-  Buffer route_ids;      // [T, K] int32
-  Buffer route_weights;  // [T, K] fp32
+  Buffer query;             // [T, H, N + R] fp32
+  Buffer query_latent;      // [T, H, C] fp32 (absorbed form)
+  Buffer mixed_latent;      // [T, H, C] fp32 (absorbed form)
+  Buffer values;            // [T, H, V]
+  Buffer latent;            // [T, C + R] fp32: rounded once, when it becomes a cached row
+  Buffer gate;              // [T, inner]
+  Buffer up;                // [T, inner]
+  Buffer shared;            // [T, d] fp32: the shared expert's output
+  Buffer route_ids;         // [T, K] int32
+  Buffer route_weights;     // [T, K] fp32
   Buffer expert_work;
-  Buffer last_hidden;    // [logit rows, d]
-  Buffer last_normed;    // [logit rows, d]
-  Buffer logits;         // [logit rows, vocab] fp32
-  Buffer sampled;        // [sequences] int32
-  Buffer logits_down;    // pinned copies of the two
+  Buffer last_hidden;  // [logit rows, d]
+  Buffer last_normed;  // [logit rows, d]
+  Buffer logits;       // [logit rows, vocab] fp32
+  Buffer sampled;      // [sequences] int32
+  Buffer logits_down;  // pinned copies of the two
   Buffer sampled_down;
 };
 

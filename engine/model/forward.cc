@@ -99,8 +99,8 @@ class ModelForward final : public Forward {
     last.rows = inputs_.logit_rows();
     program_.add(norm_op(last, act_.last_hidden.data(), weights_.final_norm,
                          weights_.config.norm_eps, act_.last_normed.data()));
-    program_.add(linear_op(last, act_.last_normed.data(), weights_.head, act_.logits.data(),
-                           DType::kF32));
+    program_.add(
+        linear_op(last, act_.last_normed.data(), weights_.head, act_.logits.data(), DType::kF32));
     program_.add(BlockCopyParams{act_.logits.data(), act_.logits_down.data(),
                                  last.rows * weights_.config.vocab_size * sizeof(float)});
   }

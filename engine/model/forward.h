@@ -24,16 +24,16 @@ namespace ember {
 struct ForwardOptions {
   DType precision = DType::kBf16;  // of activations and cached rows: kBf16 or kF32
   AttentionForm attention = AttentionForm::kAbsorb;
-  size_t max_rows = 256;           // tokens a step
+  size_t max_rows = 256;  // tokens a step
   size_t max_sequences = 8;
-  size_t max_blocks = 0;           // of one sequence: table stride
-  size_t max_logit_rows = 8;       // rows a step that get logits
-  size_t max_positions = 0;        // of the RoPE table
+  size_t max_blocks = 0;      // of one sequence: table stride
+  size_t max_logit_rows = 8;  // rows a step that get logits
+  size_t max_positions = 0;   // of the RoPE table
 };
 
 // One sequence's part of a step.
 struct StepSequence {
-  std::span<const int32_t> tokens;       // ids at positions first_position ..
+  std::span<const int32_t> tokens;  // ids at positions first_position ..
   int32_t first_position = 0;
   std::span<const int32_t> block_table;  // slots; covers first_position + tokens.size() tokens
   size_t logit_rows = 0;                 // of the last tokens, how many get logits (0: none)

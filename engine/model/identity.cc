@@ -10,7 +10,8 @@ namespace {
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
-// Every bit of the number, readable: two configs differ here exactly when they differ in arithmetic.
+// Every bit of the number, readable: two configs differ here exactly when they differ in
+// arithmetic.
 std::string exact(double value) {
   char text[40];
   std::snprintf(text, sizeof text, "%.17g", value);
@@ -18,8 +19,8 @@ std::string exact(double value) {
 }
 
 std::string rope_text(const ModelConfig& config) {
-  std::string text = "interleaved theta=" + exact(config.rope_theta) +
-                     " dims=" + std::to_string(config.rope_dim);
+  std::string text =
+      "interleaved theta=" + exact(config.rope_theta) + " dims=" + std::to_string(config.rope_dim);
   const YarnConfig& yarn = config.yarn;
   if (!yarn.active) return text + " plain";
   return text + " yarn factor=" + exact(yarn.factor) +

@@ -22,8 +22,8 @@ namespace ember {
 struct Identity {
   NamespaceHash name_space;
   uint64_t numerics_build = 0;
-  std::string numerics_build_text;                           // "cpu-avx2-1/absorb"
-  std::vector<std::pair<std::string, std::string>> fields;   // of the namespace, to explain a miss
+  std::string numerics_build_text;                          // "cpu-avx2-1/absorb"
+  std::vector<std::pair<std::string, std::string>> fields;  // of the namespace, to explain a miss
 };
 
 KvLayout model_kv_layout(const ModelConfig& config, DType cache_dtype, uint32_t block_tokens,

@@ -4,6 +4,10 @@
 namespace ember {
 namespace {
 
+// Queries and mixed latents stay fp32 in every precision: they are read once and stored nowhere,
+// and rounding them to bf16 would be most of the absorbed form's error.
+constexpr DType kQueryDtype = DType::kF32;
+
 void add_residual(const StepContext& step) {
   ResidualAddParams add;
   add.count = step.rows * step.config->hidden;
@@ -17,25 +21,24 @@ void add_query(const StepContext& step, const LayerWeights& layer) {
   const ModelConfig& c = *step.config;
   const Activations& act = *step.act;
   if (c.q_lora_rank == 0) {
-    step.program->add(
-        linear_op(step, act.normed.data(), layer.q, act.query.data(), step.precision));
+    step.program->add(linear_op(step, act.normed.data(), layer.q, act.query.data(), kQueryDtype));
   } else {
     step.program->add(
         linear_op(step, act.normed.data(), layer.q_a, act.query_low.data(), step.precision));
     step.program->add(norm_op(step, act.query_low.data(), layer.q_a_norm, c.inner_norm_eps,
                               act.query_low_normed.data()));
-    step.program->add(linear_op(step, act.query_low_normed.data(), layer.q_b, act.query.data(),
-                                step.precision));
+    step.program->add(
+        linear_op(step, act.query_low_normed.data(), layer.q_b, act.query.data(), kQueryDtype));
   }
   const size_t head_dim = size_t{c.nope_dim} + c.rope_dim;
   RopeParams rope;
   rope.rows = step.rows;
   rope.heads = c.heads;
   rope.rope_dim = c.rope_dim;
-  rope.x = act.query.bytes() + c.nope_dim * dtype_bytes(step.precision);
+  rope.x = act.query.bytes() + c.nope_dim * dtype_bytes(kQueryDtype);
   rope.x_stride = c.heads * head_dim;
   rope.head_stride = head_dim;
-  rope.dtype = step.precision;
+  rope.dtype = kQueryDtype;
   rope.positions = step.in.positions;
   rope.table = step.rope_table;
   step.program->add(rope);
@@ -44,8 +47,8 @@ void add_query(const StepContext& step, const LayerWeights& layer) {
 // The rows that are cached, made from the normed hidden state and written to the block pool.
 void add_latent(const StepContext& step, const LayerWeights& layer, const LatentCacheView& cache) {
   const ModelConfig& c = *step.config;
-  step.program->add(linear_op(step, step.act->normed.data(), layer.kv_a, step.act->latent.data(),
-                              DType::kF32));
+  step.program->add(
+      linear_op(step, step.act->normed.data(), layer.kv_a, step.act->latent.data(), DType::kF32));
   LatentPackParams pack;
   pack.rows = step.rows;
   pack.latent_dim = c.kv_lora_rank;
@@ -74,11 +77,10 @@ LatentAttentionParams attention_op(const StepContext& step, const LatentCacheVie
   attention.latent_dim = c.kv_lora_rank;
   attention.scale = step.softmax_scale;
   attention.q = step.act->query.data();
-  attention.q_dtype = step.precision;
+  attention.q_dtype = kQueryDtype;
   attention.positions = step.in.positions;
   attention.sequences = step.in.sequences;
   attention.cache = cache;
-  attention.out_dtype = step.precision;
   return attention;
 }
 
@@ -92,14 +94,14 @@ MatmulParams key_absorb_op(const StepContext& step, const LayerWeights& layer) {
   m.n = c.kv_lora_rank;
   m.k = c.nope_dim;
   m.x = step.act->query.data();
-  m.x_dtype = step.precision;
+  m.x_dtype = kQueryDtype;
   m.x_stride = c.heads * head_dim;
   m.x_batch_stride = head_dim;
   m.w = layer.key_absorb.data;
   m.w_dtype = layer.key_absorb.dtype;
   m.w_batch_stride = m.n * m.k;
   m.y = step.act->query_latent.data();
-  m.y_dtype = step.precision;
+  m.y_dtype = kQueryDtype;
   m.y_stride = c.heads * m.n;
   m.y_batch_stride = m.n;
   return m;
@@ -114,7 +116,7 @@ MatmulParams value_op(const StepContext& step, const LayerWeights& layer) {
   m.n = c.value_dim;
   m.k = c.kv_lora_rank;
   m.x = step.act->mixed_latent.data();
-  m.x_dtype = step.precision;
+  m.x_dtype = kQueryDtype;
   m.x_stride = c.heads * m.k;
   m.x_batch_stride = m.k;
   m.w = static_cast<const std::byte*>(layer.kv_b.data) +
@@ -140,16 +142,17 @@ void add_attention(const StepContext& step, const LayerWeights& layer,
     step.program->add(key_absorb_op(step, layer));
     attention.q_latent = act.query_latent.data();
     attention.out = act.mixed_latent.data();
+    attention.out_dtype = kQueryDtype;
     step.program->add(attention);
     step.program->add(value_op(step, layer));
   } else {
     attention.w_kv_b = layer.kv_b.data;
     attention.w_dtype = layer.kv_b.dtype;
     attention.out = act.values.data();
+    attention.out_dtype = step.precision;
     step.program->add(attention);
   }
-  step.program->add(
-      linear_op(step, act.values.data(), layer.o, act.branch.data(), step.precision));
+  step.program->add(linear_op(step, act.values.data(), layer.o, act.branch.data(), step.precision));
   add_residual(step);
 }
 

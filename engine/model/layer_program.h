@@ -18,8 +18,8 @@ namespace ember {
 struct StepContext {
   const ModelConfig* config = nullptr;
   const Activations* act = nullptr;
-  StepArrays in;                       // on the device
-  const float* rope_table = nullptr;   // [positions, R/2, 2]
+  StepArrays in;                      // on the device
+  const float* rope_table = nullptr;  // [positions, R/2, 2]
   float softmax_scale = 1;
   DType precision = DType::kBf16;
   AttentionForm form = AttentionForm::kAbsorb;

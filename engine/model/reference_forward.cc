@@ -128,11 +128,11 @@ class Reference {
 
  private:
   Matrix queries(const LayerWeights& layer, const Matrix& x) const {
-    Matrix q = config_.q_lora_rank == 0
-                   ? linear(x, widen(layer.q))
-                   : linear(norm(linear(x, widen(layer.q_a)), layer.q_a_norm,
-                                 config_.inner_norm_eps),
-                            widen(layer.q_b));
+    Matrix q =
+        config_.q_lora_rank == 0
+            ? linear(x, widen(layer.q))
+            : linear(norm(linear(x, widen(layer.q_a)), layer.q_a_norm, config_.inner_norm_eps),
+                     widen(layer.q_b));
     for (size_t t = 0; t < q.rows; ++t) {
       for (size_t h = 0; h < config_.heads; ++h) {
         rope_row(q.row(t) + h * head_dim_ + config_.nope_dim, rope_.row(t), config_.rope_dim);
@@ -279,8 +279,7 @@ ReferenceOutput reference_forward(const ModelWeights& weights, std::span<const i
     add_to(h, reference.feed_forward(layer, norm(h, layer.ffn_norm, config.norm_eps)));
     output.latents.push_back(std::move(latents.values));
   }
-  output.logits =
-      linear(norm(h, weights.final_norm, config.norm_eps), widen(weights.head)).values;
+  output.logits = linear(norm(h, weights.final_norm, config.norm_eps), widen(weights.head)).values;
   return output;
 }
 

@@ -13,10 +13,14 @@ namespace {
 
 float load_value(const std::byte* from, DType dtype, size_t index) {
   switch (dtype) {
-    case DType::kF32: return load_unaligned<float>(from + index * 4);
-    case DType::kBf16: return to_float(load_unaligned<bf16>(from + index * 2));
-    case DType::kF16: return half_to_float(load_unaligned<uint16_t>(from + index * 2));
-    default: break;
+    case DType::kF32:
+      return load_unaligned<float>(from + index * 4);
+    case DType::kBf16:
+      return to_float(load_unaligned<bf16>(from + index * 2));
+    case DType::kF16:
+      return half_to_float(load_unaligned<uint16_t>(from + index * 2));
+    default:
+      break;
   }
   EMBER_CHECK(false, "weights are bf16, fp16 or fp32");
 }

@@ -69,7 +69,8 @@ class Loader {
     return weights_->checkpoint->tensor(name, shape);
   }
 
-  // `view` as the kernels read it: mapped where dtype and alignment allow, else converted and owned.
+  // `view` as the kernels read it: mapped where dtype and alignment allow, else converted and
+  // owned.
   Result<const void*> place(const TensorView& view, DType dtype) {
     const auto address = reinterpret_cast<uintptr_t>(view.bytes.data());
     if (view.dtype == dtype && address % dtype_bytes(dtype) == 0) {
@@ -159,8 +160,8 @@ class Loader {
     EMBER_TRY(load_routed(prefix + "experts.", layer));
     layer.has_shared = config_.shared_experts > 0;
     if (!layer.has_shared) return {};
-    return load_ffn(prefix + "shared_experts.",
-                    size_t{config_.shared_experts} * config_.moe_inner, layer);
+    return load_ffn(prefix + "shared_experts.", size_t{config_.shared_experts} * config_.moe_inner,
+                    layer);
   }
 
   // All experts of a layer have one dtype: fp32 as soon as one of them needs it.

@@ -42,26 +42,26 @@ struct LayerWeights {
   Weight o;               // [d, H V]
   Weight ffn_norm;        // [d]
   bool moe = false;
-  Weight gate, up, down;                       // dense, or the shared expert
+  Weight gate, up, down;  // dense, or the shared expert
   bool has_shared = false;
-  Weight router;                               // [E, d]
-  std::vector<float> router_bias;              // [E] or empty
-  std::vector<ExpertWeights> experts;          // [E]
+  Weight router;                       // [E, d]
+  std::vector<float> router_bias;      // [E] or empty
+  std::vector<ExpertWeights> experts;  // [E]
   DType expert_dtype = DType::kBf16;
 };
 
 struct ModelWeights {
   ModelConfig config;
-  Weight embedding;  // [vocab, d]
-  Weight final_norm; // [d]
-  Weight head;       // [vocab, d]
+  Weight embedding;   // [vocab, d]
+  Weight final_norm;  // [d]
+  Weight head;        // [vocab, d]
   std::vector<LayerWeights> layers;
-  std::shared_ptr<Checkpoint> checkpoint;      // keeps the mapping alive
-  std::vector<Buffer> owned;                   // converted or transposed tensors
+  std::shared_ptr<Checkpoint> checkpoint;  // keeps the mapping alive
+  std::vector<Buffer> owned;               // converted or transposed tensors
 };
 
-// `precision` kBf16: matrices are bf16 (others are rounded). kF32: bf16 and fp32 are kept as they are
-// (the kernels widen bf16 exactly), fp16 becomes fp32.
+// `precision` kBf16: matrices are bf16 (others are rounded). kF32: bf16 and fp32 are kept as they
+// are (the kernels widen bf16 exactly), fp16 becomes fp32.
 Result<std::unique_ptr<ModelWeights>> load_weights(std::shared_ptr<Checkpoint> checkpoint,
                                                    const ModelConfig& config, DType precision,
                                                    Device& device,

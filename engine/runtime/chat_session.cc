@@ -167,6 +167,7 @@ Result<TurnOutcome> ChatSessionImpl::answer(const TurnOptions& options) {
   Turn& turn = conversation_.turns.back();
   StreamDecoder decoder(engine_.tokenizer(), /*skip_special=*/true);
   TurnOutcome result;
+  const uint64_t failures_before = engine_.cache().stats().offload_failures;
   auto emit = [&](TokenId id) {
     const std::string text = decoder.push(id);
     result.answer += text;
@@ -195,7 +196,9 @@ Result<TurnOutcome> ChatSessionImpl::answer(const TurnOptions& options) {
   turn.state = TurnState::kFinished;
   turn.finish_reason = finish_reason_name(result.outcome.finish);
   const bool stored = store_turn(/*wait=*/true);
-  result.durable = stored && engine_.make_durable();
+  const bool flushed = engine_.make_durable();
+  const bool complete = engine_.cache().stats().offload_failures == failures_before;
+  result.durable = stored && flushed && complete;
   result.answer_ids = turn.answer;
   return result;
 }

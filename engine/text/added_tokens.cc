@@ -1,7 +1,6 @@
 // Added tokens: a byte tree, and what lstrip, rstrip and single_word do to a match.
 #include "engine/text/added_tokens.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "engine/text/utf8.h"
@@ -114,9 +113,9 @@ Status AddedTokens::split_by(const Tree& tree, std::string_view text, size_t off
       end = space_end;
     }
     if (done < begin) out.push_back({offset + done, offset + begin, std::nullopt});
-    // A token that an earlier one swallowed whole (rstrip, then lstrip) is gone, as in the original.
+    // What an earlier token swallowed whole (rstrip, then lstrip) is gone, as in the original.
     if (begin < end) out.push_back({offset + begin, offset + end, token->id});
-    done = std::max(done, end);
+    done = end;  // which may step back into swallowed white space: what follows there counts
   }
   if (done < text.size()) out.push_back({offset + done, offset + text.size(), std::nullopt});
   return {};

@@ -50,8 +50,8 @@ void Bpe::encode(std::string_view piece, std::vector<TokenId>& out) {
   }
   if (piece.size() > kRecentPieceBytes) return;
   if (recent_.size() == kRecentPieces) recent_.clear();
-  recent_.emplace(piece, std::vector<TokenId>(out.begin() + static_cast<std::ptrdiff_t>(first),
-                                              out.end()));
+  recent_.emplace(
+      piece, std::vector<TokenId>(out.begin() + static_cast<std::ptrdiff_t>(first), out.end()));
 }
 
 const Bpe::Rule* Bpe::rule_of(TokenId left, TokenId right) const {

@@ -1,8 +1,8 @@
 // BPE: merges the characters of a piece, best-ranked pair first, into tokens of the vocabulary.
 //
 // Journey    pieces -> [bpe] -> ids
-// Invariant  the ids of the plain rule (the lowest rank, then the leftmost pair, until none is left);
-//            O(n log n) in the length of the piece
+// Invariant  the ids of the plain rule (the lowest rank, then the leftmost pair, until none is
+//            left); O(n log n) in the length of the piece
 // Threads    one object a thread: recent pieces are kept
 // Not here   how text becomes pieces (pre_tokenizer.h)
 #pragma once

@@ -36,10 +36,10 @@ class DeepSeekV3Template final : public ChatTemplate {
       } else if (role == "assistant") {
         turns.append(kAssistant).append(content).append(kEnd);
       } else {
-        return Error{ErrorCode::kInvalidArgument,
-                     "messages[" + std::to_string(i) + "]: the template " + std::string(kName) +
-                         " cannot render the role \"" + role +
-                         "\" (it knows system, user and assistant)"};
+        return Error{ErrorCode::kInvalidArgument, "messages[" + std::to_string(i) +
+                                                      "]: the template " + std::string(kName) +
+                                                      " cannot render the role \"" + role +
+                                                      "\" (it knows system, user and assistant)"};
       }
     }
     std::string text = opening(system) + turns;

@@ -35,9 +35,9 @@ class ChatTemplate {
   virtual Result<std::string> render(const std::vector<Message>& messages,
                                      bool generation_prompt) const = 0;
   // The pieces that a running chat adds: render(system, turns...) equals opening + one turn each.
-  virtual std::string opening(std::string_view system) const = 0;      // BOS and system text
-  virtual std::string user_turn(std::string_view user) const = 0;      // up to where the answer begins
-  virtual std::string answer_end() const = 0;                          // after an answer
+  virtual std::string opening(std::string_view system) const = 0;  // BOS and system text
+  virtual std::string user_turn(std::string_view user) const = 0;  // up to where the answer begins
+  virtual std::string answer_end() const = 0;                      // after an answer
 };
 
 // Reads a messages file: an array of {"role", "content"}, or an object with "messages".

@@ -33,8 +33,7 @@ Result<JsonView> JsonView::member(std::string_view key) const {
   EMBER_TRY(expect_object());
   const auto found = value_->find(key);
   if (found == value_->end()) {
-    return Error{ErrorCode::kInvalidArgument,
-                 place_ + ": \"" + std::string(key) + "\" is missing"};
+    return Error{ErrorCode::kInvalidArgument, place_ + ": \"" + std::string(key) + "\" is missing"};
   }
   return JsonView(*found, place_ + std::string(join_) + std::string(key), ".");
 }

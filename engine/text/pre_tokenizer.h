@@ -1,8 +1,8 @@
 // Pre-tokenizer: cuts text into the pieces inside which BPE may merge.
 //
 // Journey    text between added tokens -> [pre_tokenizer] -> pieces -> bpe
-// Invariant  each step sees one piece at a time, so look-around stops at a piece's ends; no piece is
-//            empty
+// Invariant  each step sees one piece at a time, so look-around stops at a piece's ends; no piece
+//            is empty
 // Threads    one object a thread (its expressions keep scratch)
 #pragma once
 

@@ -79,14 +79,14 @@ Status Regex::find_all(std::string_view text, std::vector<Match>& out) {
   const OnigUChar* end = begin + text.size();
   size_t from = 0;
   while (from <= text.size()) {
-    const int code = onig_search(compiled_->regex, begin, end, begin + from, end,
-                                 compiled_->region, ONIG_OPTION_NONE);
+    const int code = onig_search(compiled_->regex, begin, end, begin + from, end, compiled_->region,
+                                 ONIG_OPTION_NONE);
     if (code == ONIG_MISMATCH) break;
     if (code < 0) {
-      return Error{ErrorCode::kUnsupported, "a regular expression of the tokenizer gave up on a " +
-                                                std::to_string(text.size()) +
-                                                " byte piece of text: Oniguruma: " +
-                                                message_of(code, nullptr)};
+      return Error{ErrorCode::kUnsupported,
+                   "a regular expression of the tokenizer gave up on a " +
+                       std::to_string(text.size()) +
+                       " byte piece of text: Oniguruma: " + message_of(code, nullptr)};
     }
     const Match match{static_cast<size_t>(compiled_->region->beg[0]),
                       static_cast<size_t>(compiled_->region->end[0])};

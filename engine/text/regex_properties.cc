@@ -111,13 +111,15 @@ std::string_view group_options(std::string_view pattern, size_t at) {
   return is_options ? rest.substr(0, end) : std::string_view();
 }
 
-// The property that stands for a class escape, or nothing.
-std::string_view property_of_escape(char escape) {
+// What stands for \w, \W, \d or \D, or nothing. Outside of brackets Oniguruma answers \w for
+// U+0080..U+00FF from another table (in which U+00BD is a word character), so \w stays there and
+// only gets the new characters beside it.
+std::string_view current_escape(char escape, bool in_brackets) {
   switch (escape) {
     case 'w':
-      return "\\p{Word}";
+      return in_brackets ? "\\p{Word}" : "(?:\\w|(?!\\w)\\p{Word}(?<=[^\\x{80}-\\x{FF}]))";
     case 'W':
-      return "\\P{Word}";
+      return in_brackets ? "\\P{Word}" : "(?:\\W(?<=[\\x{80}-\\x{FF}\\P{Word}]))";
     case 'd':
       return "\\p{Nd}";
     case 'D':
@@ -127,22 +129,33 @@ std::string_view property_of_escape(char escape) {
   }
 }
 
+// Follows brackets through a pattern: the depth after the character at `at`, which no '\' quotes.
+int bracket_depth(std::string_view pattern, size_t at, int depth) {
+  const std::string_view before = pattern.substr(0, at);
+  const bool opens_set = before.ends_with("[") || before.ends_with("[^");
+  if (pattern[at] == '[') return depth + 1;
+  if (pattern[at] == ']' && depth > 0 && !opens_set) return depth - 1;
+  return depth;
+}
+
 }  // namespace
 
 Result<std::string> with_current_properties(std::string_view pattern) {
   std::string out;
+  int depth = 0;
   for (size_t at = 0; at < pattern.size(); ++at) {
     if (group_options(pattern, at).find_first_of("WDP") != std::string_view::npos) {
       return Error{ErrorCode::kUnsupported, "an ASCII-only option (?W), (?D) or (?P)"};
     }
     if (pattern[at] != '\\' || at + 1 == pattern.size()) {
+      depth = bracket_depth(pattern, at, depth);
       out += pattern[at];
       continue;
     }
     const char escape = pattern[++at];
-    if (const std::string_view property = property_of_escape(escape); !property.empty()) {
+    if (const auto current = current_escape(escape, depth > 0); !current.empty()) {
       EMBER_TRY(definitions().define(escape == 'w' || escape == 'W' ? "Word" : "Nd"));
-      out += property;
+      out += current;
       continue;
     }
     out.append({'\\', escape});

@@ -2,7 +2,7 @@
 //
 // Journey    none; a step of compiling an expression (regex.h)
 // Invariant  after it, general categories, Han, \w and \d follow Unicode 16 whatever version the
-//            installed Oniguruma knows; other properties follow the library
+//            installed Oniguruma knows; other properties, [:posix:] and \b follow the library
 // Threads    safe: definitions are the process's and are made under a lock
 // Not here   the data (unicode_update.h)
 #pragma once

@@ -10,7 +10,7 @@ std::string StreamDecoder::push(TokenId id) {
   std::string out;
   const auto bytes = tokenizer_.token_bytes(id);
   if (!bytes.ok()) {
-    // An id without text (the model's table may be larger than the vocabulary) is shown, not hidden.
+    // An id without text (a model's table may exceed the vocabulary) is shown, not hidden.
     out = finish();
     out += "\xEF\xBF\xBD";
     return out;

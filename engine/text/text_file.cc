@@ -83,8 +83,8 @@ Result<std::string> Inflater::run(const std::string& path, std::string packed) {
     if (code == Z_STREAM_END) {
       if (stream_.avail_in == 0) return text;
       if (inflateReset(&stream_) != Z_OK) return damaged(path, "zlib reset", packed.size());
-    } else if (code == Z_BUF_ERROR || (code == Z_OK && stream_.avail_in == 0 &&
-                                       stream_.avail_out != 0)) {
+    } else if (code == Z_BUF_ERROR ||
+               (code == Z_OK && stream_.avail_in == 0 && stream_.avail_out != 0)) {
       return damaged(path, "it ends before its end mark", packed.size());
     } else if (code != Z_OK) {
       const char* why = stream_.msg != nullptr ? stream_.msg : "zlib cannot go on";

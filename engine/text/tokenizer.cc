@@ -97,9 +97,9 @@ Status JsonTokenizer::find_bos(const std::string& config_name) {
 
 Result<std::vector<TokenId>> JsonTokenizer::encode(std::string_view text, bool bos) {
   if (text.size() > kMaxTextBytes) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "text of " + std::to_string(text.size()) + " bytes; the tokenizer takes at most " +
-                     std::to_string(kMaxTextBytes)};
+    return Error{ErrorCode::kInvalidArgument, "text of " + std::to_string(text.size()) +
+                                                  " bytes; the tokenizer takes at most " +
+                                                  std::to_string(kMaxTextBytes)};
   }
   if (const size_t bad = find_ill_formed(text); bad != std::string_view::npos) {
     return Error{ErrorCode::kInvalidArgument,
@@ -130,10 +130,11 @@ Result<std::vector<TokenId>> JsonTokenizer::encode(std::string_view text, bool b
 Result<const TokenText*> JsonTokenizer::text_of(TokenId id) const {
   const bool inside = id >= 0 && static_cast<size_t>(id) < texts_.size();
   if (inside && texts_[static_cast<size_t>(id)].known) return &texts_[static_cast<size_t>(id)];
-  return Error{ErrorCode::kInvalidArgument,
-               "token id " + std::to_string(id) +
-                   (inside ? " is not in use" : " is outside the vocabulary, which ends at " +
-                                                    std::to_string(texts_.size()))};
+  return Error{
+      ErrorCode::kInvalidArgument,
+      "token id " + std::to_string(id) +
+          (inside ? " is not in use"
+                  : " is outside the vocabulary, which ends at " + std::to_string(texts_.size()))};
 }
 
 Result<std::string> JsonTokenizer::decode(TokenSpan ids, bool skip_special) const {

@@ -4,7 +4,7 @@
 // Invariant  the ids equal those of the program that the file was made for; a component that this
 //            code does not know is an error that names it, never a guess
 // Threads    immutable after loading, except that encode() keeps a cache: one object a thread
-// Source     the Hugging Face tokenizer.json format; Oniguruma's regular expressions, as the original
+// Source     the Hugging Face tokenizer.json format; Oniguruma's expressions, as the original
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,7 @@ class Tokenizer {
   static Result<std::unique_ptr<Tokenizer>> load(const std::string& path);
   virtual ~Tokenizer() = default;
 
-  // Ids of `text` (UTF-8; invalid bytes are treated as the original does, see the .cc). Added tokens
-  // in the text are recognised. `bos`: the BOS id first.
+  // Ids of `text`. Added tokens in the text are recognised. `bos`: the BOS id first.
   // Errors: kInvalidArgument when text is not UTF-8; kUnsupported from a failing regex.
   virtual Result<std::vector<TokenId>> encode(std::string_view text, bool bos = false) = 0;
   // Text of `ids`. Ids outside the vocabulary are an error that names them.

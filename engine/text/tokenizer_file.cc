@@ -59,8 +59,8 @@ Status check_added_ids(const JsonView& list, const TokenizerFile& file) {
       return view.wrong("no second token \"" + token.content + "\"");
     }
     const auto known = vocabulary.find(token.content);
-    const TokenId expected = known != vocabulary.end() ? known->second
-                                                       : std::max(greatest + 1, vocabulary_count);
+    const TokenId expected =
+        known != vocabulary.end() ? known->second : std::max(greatest + 1, vocabulary_count);
     if (token.id != expected) {
       return Error{ErrorCode::kInvalidArgument,
                    view.place() + ".id: found " + std::to_string(token.id) + " for \"" +
@@ -178,11 +178,11 @@ Status parse_pre_tokenizer(const JsonView& view, std::vector<PreTokenizerStep>& 
     }
     return {};
   }
-  auto step = type == "Split"       ? parse_split(view)
-              : type == "Digits"    ? parse_digits(view)
-              : type == "ByteLevel" ? parse_byte_level(view)
-                                    : Result<PreTokenizerStep>(
-                                          view.unsupported("the pre-tokenizer " + type));
+  auto step = type == "Split"    ? parse_split(view)
+              : type == "Digits" ? parse_digits(view)
+              : type == "ByteLevel"
+                  ? parse_byte_level(view)
+                  : Result<PreTokenizerStep>(view.unsupported("the pre-tokenizer " + type));
   if (!step.ok()) return step.error();
   if (const auto regex = Regex::compile(step->pattern); !regex.ok()) {
     return Error{regex.error().code, view.place() + ": " + regex.error().message};
@@ -244,8 +244,8 @@ Status parse_merges(const JsonView& model, BpeModel& out) {
   for (size_t i = 0; i < count; ++i) {
     const JsonView view = list.element(i);
     const Json& value = view.value();
-    const bool header = value.is_string() &&
-                        value.get_ref<const std::string&>().compare(0, 8, "#version") == 0;
+    const bool header =
+        value.is_string() && value.get_ref<const std::string&>().compare(0, 8, "#version") == 0;
     if (header) continue;
     if (value.type() != list.value()[0].type()) return view.wrong("the form of the first merge");
     EMBER_ASSIGN(const auto pair, parse_pair(view));

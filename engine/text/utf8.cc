@@ -11,8 +11,8 @@ namespace {
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
 struct Lead {
-  size_t length;             // bytes of the whole character; 0: not a lead byte
-  uint8_t second_low = 0x80;  // the second byte's range, which rules out overlong forms,
+  size_t length;               // bytes of the whole character; 0: not a lead byte
+  uint8_t second_low = 0x80;   // the second byte's range, which rules out overlong forms,
   uint8_t second_high = 0xBF;  // surrogates and what lies beyond U+10FFFF
 };
 

@@ -12,7 +12,7 @@
 namespace ember {
 namespace {
 
-constexpr int kChatPoints = 14;      // half of them at temperature 0, half drawing
+constexpr int kChatPoints = 14;  // half of them at temperature 0, half drawing
 constexpr int kGeneratePoints = 6;
 constexpr uint64_t kMostDelayUs = 30'000;
 
@@ -36,19 +36,20 @@ class KillTest : public testing::Test {
 
   std::vector<std::string> command(const std::string& name, const std::string& store,
                                    const std::vector<std::string>& more) const {
-    std::vector<std::string> words = {EMBER_PROGRAM, name,      "--json",         "--model",
-                                      model(),       "--store", folder_ / store, "--max-tokens",
-                                      "40"};
+    std::vector<std::string> words = {EMBER_PROGRAM,   name,           "--json",
+                                      "--model",       model(),        "--store",
+                                      folder_ / store, "--max-tokens", "40"};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
   CommandResult run(const std::vector<std::string>& words) const {
     Result<CommandResult> result = run_command(words);
     EXPECT_TRUE(result.ok()) << result.error().message;
-    return result.ok() ? std::move(result).value() : CommandResult{.exit_code = -1};
+    return result.ok() ? std::move(result).value() : CommandResult{-1, {}, {}};
   }
   void expect_intact(const std::string& store) const {
-    const CommandResult verify = run({EMBER_PROGRAM, "verify", "--json", "--store", folder_ / store});
+    const CommandResult verify =
+        run({EMBER_PROGRAM, "verify", "--json", "--store", folder_ / store});
     EXPECT_EQ(verify.exit_code, 0) << verify.output << verify.errors;
   }
 
@@ -70,8 +71,7 @@ class ChatKillTest : public KillTest {
   }
   std::vector<std::string> resume(const std::string& store, const std::string& temperature,
                                   const std::string& id) const {
-    return command("chat", store,
-                   {"--resume", id, "--temperature", temperature, "--seed", "3"});
+    return command("chat", store, {"--resume", id, "--temperature", temperature, "--seed", "3"});
   }
 
   // Asks everything at once and kills after `lines` lines of output and some microseconds.

@@ -136,7 +136,8 @@ TEST_P(DeviceTest, WritesKeepTheirOrder) {
 TEST_P(DeviceTest, CopiesMoveTheirBytes) {
   std::vector<uint8_t> from(1000), to(1000);
   for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<uint8_t>(i);
-  std::vector<Copy> list = {{from.data(), to.data() + 500, 500}, {from.data() + 500, to.data(), 500}};
+  std::vector<Copy> list = {{from.data(), to.data() + 500, 500},
+                            {from.data() + 500, to.data(), 500}};
   device_->copy(list);
   list.clear();
   drain(*device_, 1);

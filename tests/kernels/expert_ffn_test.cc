@@ -68,7 +68,9 @@ class Layer {
           up += x * weight(base + (p.inner + i) * p.width + j);
         }
         double h = gate / (1 + std::exp(-gate)) * up;
-        if (p.dtype == DType::kBf16) h = static_cast<double>(to_float(to_bf16(static_cast<float>(h))));
+        if (p.dtype == DType::kBf16) {
+          h = static_cast<double>(to_float(to_bf16(static_cast<float>(h))));
+        }
         for (size_t j = 0; j < p.width; ++j) {
           out[j] += static_cast<double>(p.route_weights[r * p.top_k + k]) * h *
                     weight(base + 2 * p.inner * p.width + j * p.inner + i);

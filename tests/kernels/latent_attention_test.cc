@@ -172,8 +172,8 @@ TEST(LatentAttentionTest, AQueryDependsOnItsPrefixAlone) {
         const int32_t last = std::min(first + chunk, kRows);
         const std::vector<int32_t> positions(all_positions.begin() + first,
                                              all_positions.begin() + last);
-        Scene part(dims, form, DType::kBf16, positions, {zeros.begin(), zeros.begin() + last - first},
-                   4);
+        const std::vector<int32_t> sequences(zeros.begin(), zeros.begin() + last - first);
+        Scene part(dims, form, DType::kBf16, positions, sequences, 4);
         for (int32_t i = first; i < last; ++i) {
           part.take_query(static_cast<size_t>(i - first), static_cast<size_t>(i));
         }

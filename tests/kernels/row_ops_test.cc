@@ -173,8 +173,9 @@ TEST(GatherRowsTest, TakesRowsByIdBetweenDtypes) {
       const auto table = random_values(10 * 13, table_dtype, random);
       const int32_t ids[] = {9, 0, 3, 3};
       std::vector<std::byte> out(4 * 13 * dtype_bytes(out_dtype));
-      run_on_team(GatherRowsParams{4, 13, ids, 10, table.data(), table_dtype, out.data(), out_dtype},
-                  2);
+      const GatherRowsParams p{4,           13,         ids,       10, table.data(),
+                               table_dtype, out.data(), out_dtype};
+      run_on_team(p, 2);
       for (size_t i = 0; i < 4 * 13; ++i) {
         const float from =
             value_of(table, table_dtype, static_cast<size_t>(ids[i / 13]) * 13 + i % 13);

@@ -1,4 +1,4 @@
-// Sample: greedy by hand, the race's distribution, and draws that depend on nothing but their place.
+// Sample: greedy by hand, the race's distribution, and draws that depend on their place alone.
 #include "kernels/sample.h"
 
 #include <gtest/gtest.h>

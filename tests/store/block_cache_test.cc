@@ -90,7 +90,7 @@ TEST(BlockCacheTest, LongerTailReplacesTheShorterOne) {
   harness.feed(tokens);
   harness.sync();
   harness.drain();
-  EXPECT_EQ(store.tails.size(), 1u);  // of 12 tokens, behind the block that took the old one's place
+  EXPECT_EQ(store.tails.size(), 1u);  // of 12 tokens, behind the new full block
   EXPECT_EQ(store.tails.begin()->second.record.tokens.size(), 12u);
   harness.reopen();
   EXPECT_EQ(harness.feed(tokens).restored, 139u);

@@ -57,7 +57,8 @@ void write_blocks(const std::string& directory, int pipe, uint64_t seed) {
 }
 
 // Exits 0 when all is well.
-void check_blocks(const std::string& directory, uint64_t durable, const std::set<uint64_t>& erased) {
+void check_blocks(const std::string& directory, uint64_t durable,
+                  const std::set<uint64_t>& erased) {
   if (bytes_below(directory) > kLimit) ::_exit(10);
   auto opened = DiskTier::open(small_tier(directory, kLimit));
   if (!opened.ok()) ::_exit(11);

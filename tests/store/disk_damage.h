@@ -1,5 +1,5 @@
-// A small store of blocks and conversations in which one byte is changed: whatever the byte, opening
-// fails cleanly or every read gives the right bytes or an error.
+// A small store of blocks and conversations in which one byte is changed: whatever the byte,
+// opening fails cleanly or every read gives the right bytes or an error.
 #pragma once
 
 #include <fstream>

@@ -14,6 +14,7 @@ struct Fill {
   uint32_t group_bytes = 0;
   uint64_t keep_every = 0;  // every n-th block is never erased; 0: none
   uint64_t erase_at_once = 12;
+  ScratchFolder::Where where = ScratchFolder::kAnywhere;
 };
 
 class FillRun {
@@ -93,7 +94,7 @@ class FillRun {
   }
 
   Fill fill_;
-  ScratchFolder folder_;
+  ScratchFolder folder_{fill_.where};
   DiskTierOptions options_;
   std::map<uint64_t, BlockRecord> kept_;
   std::deque<uint64_t> oldest_;

@@ -20,7 +20,11 @@ TEST(DiskSweepTest, EveryByteOfASmallStoreIsHarmless) {
 }
 
 TEST(DiskSweepTest, SixtyFourMiBHoldThroughFiveTimesTheirSize) {
-  FillRun({.limit_bytes = 64u << 20, .group_bytes = 400000, .keep_every = 31}).run();
+  FillRun({.limit_bytes = 64u << 20,
+           .group_bytes = 400000,
+           .keep_every = 31,
+           .where = ScratchFolder::kDrive})
+      .run();
 }
 
 TEST(DiskSweepTest, ErasingOneBlockAtATimeHoldsToo) {

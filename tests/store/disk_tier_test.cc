@@ -21,8 +21,11 @@ void put_ok(DiskTier& tier, MadeBlock& block) {
   ASSERT_TRUE(status.ok()) << status.error().message;
 }
 
-TEST(DiskTierTest, WhatWasFlushedComesBackAfterReopening) {
-  ScratchFolder folder;
+// On a drive and in memory: with direct I/O and without.
+class DiskTierPlaceTest : public testing::TestWithParam<ScratchFolder::Where> {};
+
+TEST_P(DiskTierPlaceTest, WhatWasFlushedComesBackAfterReopening) {
+  ScratchFolder folder(GetParam());
   DiskTierOptions options = small_tier(folder.sub("blocks"), 64 * kMiB);
   std::vector<MadeBlock> blocks;
   {
@@ -56,6 +59,9 @@ TEST(DiskTierTest, WhatWasFlushedComesBackAfterReopening) {
   ASSERT_TRUE(files.ok());
   EXPECT_TRUE(files->empty()) << files->front();
 }
+
+INSTANTIATE_TEST_SUITE_P(Places, DiskTierPlaceTest,
+                         testing::Values(ScratchFolder::kAnywhere, ScratchFolder::kDrive));
 
 TEST(DiskTierTest, ErasedBlockIsGoneAndAbsentIsNoError) {
   ScratchFolder folder;
@@ -123,6 +129,30 @@ TEST(DiskTierTest, FullStoreRefusesAndReadsOn) {
   EXPECT_FALSE(tier->make_room(100000).ok());
   ASSERT_TRUE(tier->flush().ok());
   for (const MadeBlock& block : blocks) EXPECT_EQ(read_error(*tier, block.record, block), "");
+}
+
+TEST(DiskTierTest, EmptiedStoreGivesItsSpaceBack) {
+  ScratchFolder folder;
+  auto tier = open_tier(small_tier(folder.sub("blocks"), 8 * kMiB));
+  uint64_t count = 0;
+  for (;; ++count) {
+    MadeBlock block = make_block(count, 1, 100000);
+    if (!tier->put(block.record, block.payloads).ok()) break;
+  }
+  for (uint64_t id = 0; id < count; ++id) ASSERT_TRUE(tier->erase(made_hash(id)).ok());
+  Status status = tier->make_room(6 * kMiB);
+  ASSERT_TRUE(status.ok()) << status.error().message;
+  EXPECT_LT(bytes_below(folder.sub("blocks")), kMiB);
+}
+
+TEST(DiskTierTest, TouchOfAnAbsentBlockLeavesNothing) {
+  ScratchFolder folder;
+  auto tier = open_tier(small_tier(folder.sub("blocks"), 8 * kMiB));
+  std::pair<BlockHash, TouchRecord> touch{made_hash(1), {1, 1}};
+  ASSERT_TRUE(tier->touch({&touch, 1}).ok());
+  MadeBlock block = make_block(1, 1, 1000);
+  put_ok(*tier, block);
+  EXPECT_EQ(tier->list()->records[0].second.hits, 0u);
 }
 
 TEST(DiskTierTest, LoweredLimitIsReachedByRetiring) {

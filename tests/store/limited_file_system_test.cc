@@ -56,7 +56,7 @@ TEST_F(LimitedFileSystemTest, CountsWhatWasThereBefore) {
   EXPECT_TRUE(append(*file, 300).ok());
 }
 
-TEST_F(LimitedFileSystemTest, DeletingRenamingAndTruncatingGiveSpaceBack) {
+TEST_F(LimitedFileSystemTest, DeletingRenamingAndCuttingGiveSpaceBack) {
   auto files = make(1000);
   for (const char* name : {"a", "b", "c"}) {
     auto file = create(*files, name);
@@ -66,8 +66,13 @@ TEST_F(LimitedFileSystemTest, DeletingRenamingAndTruncatingGiveSpaceBack) {
   EXPECT_EQ(files->ledger().file_bytes(), 600u);
   ASSERT_TRUE(files->RenameFile(folder_.sub("b"), folder_.sub("c"), IOOptions(), nullptr).ok());
   EXPECT_EQ(files->ledger().file_bytes(), 300u);
-  ASSERT_TRUE(files->Truncate(folder_.sub("c"), 50, IOOptions(), nullptr).ok());
+  std::unique_ptr<rocksdb::FSWritableFile> again;
+  ASSERT_TRUE(
+      files->ReopenWritableFile(folder_.sub("c"), FileOptions(), &again, nullptr).ok());
+  ASSERT_TRUE(again->Truncate(50, IOOptions(), nullptr).ok());
   EXPECT_EQ(files->ledger().file_bytes(), 50u);
+  EXPECT_EQ(bytes_below(folder_.path()), 50u);
+  again.reset();
   create(*files, "c").reset();
   EXPECT_EQ(files->ledger().file_bytes(), bytes_below(folder_.path()));
 }

@@ -1,9 +1,10 @@
 // The child process that drives emberkv: lines, ends, kills and bounded waits.
+#include "tools/journey_demo/child_process.h"
+
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
 #include "tools/journey_demo/chat_client.h"
-#include "tools/journey_demo/child_process.h"
 
 namespace ember {
 namespace {

@@ -24,8 +24,8 @@ std::string file_text(const std::string& path) {
 }
 
 std::string some_text(uint64_t seed, int sentences) {
-  static const std::vector<std::string> kWords = {"the",  "captain", "keeps", "a",    "green",
-                                                  "harbour", "and",  "old",   "horse", "waits"};
+  static const std::vector<std::string> kWords = {"the",     "captain", "keeps", "a",     "green",
+                                                  "harbour", "and",     "old",   "horse", "waits"};
   Prng prng(seed);
   std::string text;
   for (int i = 0; i < sentences; ++i) {
@@ -38,7 +38,9 @@ std::string some_text(uint64_t seed, int sentences) {
 std::vector<std::pair<std::string, std::string>> snapshot(const std::string& folder) {
   std::vector<std::pair<std::string, std::string>> files;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    if (entry.is_regular_file()) files.emplace_back(entry.path(), file_text(entry.path()));
+    // LOCK holds the pid of whoever came last.
+    if (!entry.is_regular_file() || entry.path().filename() == "LOCK") continue;
+    files.emplace_back(entry.path(), file_text(entry.path()));
   }
   std::sort(files.begin(), files.end());
   return files;
@@ -59,15 +61,15 @@ CommandResult CommandLineTest::emberkv(const std::vector<std::string>& arguments
   command.insert(command.end(), arguments.begin(), arguments.end());
   Result<CommandResult> result = run_command(command, input);
   EXPECT_TRUE(result.ok()) << result.error().message;
-  return result.ok() ? std::move(result).value() : CommandResult{.exit_code = -1};
+  return result.ok() ? std::move(result).value() : CommandResult{-1, {}, {}};
 }
 
 std::vector<std::string> CommandLineTest::generate_command(const std::string& store,
                                                            const std::string& prompt,
                                                            int max_tokens) const {
-  return {"generate", "--json",       "--model",       model(), "--store",
-          store,      "--prompt",     prompt,          "--max-tokens",
-          std::to_string(max_tokens), "--temperature", "0"};
+  return {"generate",      "--json",   "--model", model(),        "--store",
+          store,           "--prompt", prompt,    "--max-tokens", std::to_string(max_tokens),
+          "--temperature", "0"};
 }
 
 AnswerEvent CommandLineTest::generate(const std::string& store, const std::string& prompt,

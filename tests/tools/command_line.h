@@ -1,4 +1,5 @@
-// Command line: the built emberkv, run from outside as a user runs it, in folders of the test's own.
+// Command line: the built emberkv, run from outside as a user runs it, in folders of the test's
+// own.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -41,8 +41,8 @@ TEST_F(DocumentsTest, EveryShownCommandWorks) {
       const bool run_elsewhere = command.rfind("tools/demo", 0) == 0 ||
                                  command.rfind("tools/check", 0) == 0 || command == ".ci/run";
       if (run_elsewhere) continue;
-      const Result<CommandResult> result = run_command(
-          {"/bin/sh", "-c", "cd '" + folder_.path() + "' && " + command});
+      const Result<CommandResult> result =
+          run_command({"/bin/sh", "-c", "cd '" + folder_.path() + "' && " + command});
       ASSERT_TRUE(result.ok()) << command << ": " << result.error().message;
       EXPECT_EQ(result->exit_code, 0) << document << ": " << command << ": " << result->errors;
     }

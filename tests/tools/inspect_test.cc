@@ -93,7 +93,8 @@ TEST_F(InspectTest, ConversationsAreListed) {
 TEST_F(InspectTest, VerifyOfAnIntactStoreReadsEveryGroup) {
   const Json verify = inspect("verify");
   const Json stat = inspect("stat");
-  EXPECT_EQ(verify.at("blocks"), stat.at("blocks").get<uint64_t>() + stat.at("tails").get<uint64_t>());
+  EXPECT_EQ(verify.at("blocks"),
+            stat.at("blocks").get<uint64_t>() + stat.at("tails").get<uint64_t>());
   EXPECT_GE(verify.at("groups"), verify.at("blocks"));
   EXPECT_EQ(verify.at("damaged"), 0);
   EXPECT_EQ(verify.at("unreadable_files"), 0);
@@ -105,7 +106,7 @@ TEST_F(InspectTest, InspectionOnlyReads) {
   inspect("stat");
   inspect("verify");
   emberkv({"ls", "--store", store_});
-  EXPECT_EQ(snapshot(store_), before);
+  EXPECT_TRUE(snapshot(store_) == before);
 }
 
 TEST_F(InspectTest, AFlippedLatentIsDamageAndRecomputed) {
@@ -132,11 +133,11 @@ TEST_F(InspectTest, AStoreThatCannotBeOpenedIsReportedByAll) {
   EXPECT_NE(json.at("store").at("reason"), "");
   EXPECT_EQ(inspect("stat", 1).at("state"), "unusable");
   EXPECT_NE(inspect("verify", 1).at("reason"), "");
-  EXPECT_EQ(snapshot(store_), before);
+  EXPECT_TRUE(snapshot(store_) == before);
 }
 
-// After any one byte of any file was changed, generate gives the same tokens; and where it says that
-// the store is unusable, so do stat and verify.
+// After any one byte of any file was changed, generate gives the same tokens; and where it says
+// that the store is unusable, so do stat and verify.
 TEST_F(InspectTest, AnyFlippedByteIsSurvived) {
   const std::string kept = folder_ / "kept";
   fs::copy(store_, kept, fs::copy_options::recursive);

@@ -17,7 +17,7 @@ Outcome some_outcome() {
   outcome.prompt_tokens = 100;
   outcome.computed_tokens = 10;
   outcome.restore.restored_tokens = {20, 30, 40, 0};
-  outcome.ttft = {.queue_us = 1000, .match_us = 2000, .restore_us = 3000, .prefill_us = 4000};
+  outcome.ttft = {1000, 2000, 3000, 4000};
   outcome.decode_us = 30'000;
   return outcome;
 }
@@ -29,7 +29,8 @@ TEST(ReportTest, TheTimeBeforeTheRequestCountsAsQueueing) {
   const Json json = Json::parse(generate_json(report));
   EXPECT_EQ(json.at("ttft_ms"), 10.5);
   EXPECT_EQ(json.at("ttft_parts_ms").at("queue"), 1.5);
-  EXPECT_EQ(json.at("restored_tokens"), Json::parse(R"({"device":20,"host":30,"disk":40,"remote":0})"));
+  EXPECT_EQ(json.at("restored_tokens"),
+            Json::parse(R"({"device":20,"host":30,"disk":40,"remote":0})"));
 }
 
 TEST(ReportTest, ASpeedCountsTheStepsAfterTheFirstDraw) {
@@ -50,8 +51,14 @@ TEST(ReportTest, BrokenTextIsRepaired) {
 TEST(ReportTest, ReadyTellsTheHistory) {
   Conversation conversation;
   conversation.id = "0123456789abcdef";
-  conversation.turns.push_back({.user = "Hello", .prompt = {}, .answer = {1, 2}});
-  const Json json = Json::parse(ready_json({.conversation = &conversation, .cut_answer = true}));
+  Turn turn;
+  turn.user = "Hello";
+  turn.answer = {1, 2};
+  conversation.turns.push_back(turn);
+  ReadyReport report;
+  report.conversation = &conversation;
+  report.cut_answer = true;
+  const Json json = Json::parse(ready_json(report));
   EXPECT_EQ(json.at("conversation"), "0123456789abcdef");
   EXPECT_EQ(json.at("cut_answer"), true);
   EXPECT_EQ(json.at("history").at(0).at("finished"), false);

@@ -44,8 +44,8 @@ Result<std::unique_ptr<Engine>> open_engine(
   EMBER_ASSIGN(std::unique_ptr<Engine> engine, Engine::open(options));
   const StoreHealth& health = engine->cache().health();
   if (health.state == StoreState::kUnusable) {
-    print_warning("store " + options.store_path + " is unusable, going on without it: " +
-                  health.reason);
+    print_warning("store " + options.store_path +
+                  " is unusable, going on without it: " + health.reason);
   } else if (health.state == StoreState::kOk && !health.reason.empty()) {
     print_warning("store " + options.store_path + ": " + health.reason);
   }
@@ -54,9 +54,12 @@ Result<std::unique_ptr<Engine>> open_engine(
 
 std::string_view store_state_name(StoreState state) {
   switch (state) {
-    case StoreState::kOk: return "ok";
-    case StoreState::kUnusable: return "unusable";
-    case StoreState::kOff: return "off";
+    case StoreState::kOk:
+      return "ok";
+    case StoreState::kUnusable:
+      return "unusable";
+    case StoreState::kOff:
+      return "off";
   }
   return "unknown";
 }

@@ -19,19 +19,20 @@ namespace ember {
 
 struct EngineFlags {
   std::string model;
-  std::string store;               // empty: default_store_path()
+  std::string store;  // empty: default_store_path()
   bool use_store = true;
-  uint64_t ram_bytes = 0;          // 0: the default of the engine, here and below
+  uint64_t ram_bytes = 0;  // 0: the default of the engine, here and below
   uint64_t disk_bytes = 0;
   uint64_t context_tokens = 0;
   uint32_t chunk_tokens = 256;
   uint32_t layers_per_group = 0;
   int workers = 0;
   AttentionForm attention = AttentionForm::kAbsorb;
-  std::string template_name;       // empty: chosen by comparison
+  std::string template_name;  // empty: chosen by comparison
 };
 
-// Opens the engine and warns of a store that cannot be used as asked. Errors: those of Engine::open.
+// Opens the engine and warns of a store that cannot be used as asked. Errors: those of
+// Engine::open.
 Result<std::unique_ptr<Engine>> open_engine(
     const EngineFlags& flags, const std::function<void(std::string_view, double)>& progress);
 

@@ -7,7 +7,8 @@
 namespace ember {
 
 inline constexpr int kExitOk = 0;
-inline constexpr int kExitFailed = 1;  // the input, the store or the machine; one line on stderr says
-inline constexpr int kExitUsage = 2;   // the command line itself
+inline constexpr int kExitFailed =
+    1;  // the input, the store or the machine; one line on stderr says
+inline constexpr int kExitUsage = 2;  // the command line itself
 
 }  // namespace ember

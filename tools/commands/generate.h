@@ -1,8 +1,8 @@
 // generate: one prompt, one answer, and what the cache did for it.
 //
 // Journey    prompt text -> [generate] -> request -> answer on standard output
-// Invariant  returns only after what was computed is durable; with --json standard output is one object
-// Threads    main (it is the engine thread)
+// Invariant  returns only after what was computed is durable; with --json standard output is one
+// object Threads    main (it is the engine thread)
 #pragma once
 
 #include <cstdint>

@@ -28,8 +28,7 @@ constexpr std::string_view kBlanks = " \t\r\v\f";
 Result<int32_t> parse_id(std::string_view word, const std::string& where, uint32_t vocab) {
   int64_t id = 0;
   const auto [end, failed] = std::from_chars(word.data(), word.data() + word.size(), id);
-  if (failed == std::errc() && end == word.data() + word.size() && id >= 0 &&
-      id < int64_t{vocab}) {
+  if (failed == std::errc() && end == word.data() + word.size() && id >= 0 && id < int64_t{vocab}) {
     return static_cast<int32_t>(id);
   }
   return Error{ErrorCode::kInvalidArgument,
@@ -53,7 +52,8 @@ Status parse_line(std::string_view line, const std::string& where, uint32_t voca
 
 Result<std::vector<int32_t>> read_ids(const std::string& path, const ModelConfig& config) {
   std::ifstream file(path);
-  if (!file) return Error{ErrorCode::kIo, path + ": cannot be opened, expected a file of token ids"};
+  if (!file)
+    return Error{ErrorCode::kIo, path + ": cannot be opened, expected a file of token ids"};
   std::vector<int32_t> ids;
   std::string line;
   for (size_t number = 1; std::getline(file, line); ++number) {
@@ -64,10 +64,10 @@ Result<std::vector<int32_t>> read_ids(const std::string& path, const ModelConfig
     return Error{ErrorCode::kInvalidArgument, path + ": holds no token ids, expected at least one"};
   }
   if (ids.size() > config.max_positions) {
-    return Error{ErrorCode::kInvalidArgument,
-                 path + ": holds " + std::to_string(ids.size()) + " token ids, expected at most " +
-                     std::to_string(config.max_positions) +
-                     ", the model's max_position_embeddings"};
+    return Error{ErrorCode::kInvalidArgument, path + ": holds " + std::to_string(ids.size()) +
+                                                  " token ids, expected at most " +
+                                                  std::to_string(config.max_positions) +
+                                                  ", the model's max_position_embeddings"};
   }
   return ids;
 }

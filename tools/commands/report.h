@@ -45,7 +45,7 @@ std::string delta_json(TokenId id, std::string_view text);
 
 struct TurnReport {
   Outcome outcome;
-  std::string_view answer;                        // the whole answer, a part from before a cut included
+  std::string_view answer;  // the whole answer, a part from before a cut included
   const std::vector<TokenId>* answer_ids = nullptr;
   bool finished_cut_answer = false;
   bool durable = false;

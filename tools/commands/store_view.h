@@ -34,8 +34,8 @@ std::string store_path_of(const std::string& flag);
 // Bytes of all files below `path`, as their lengths say.
 uint64_t directory_bytes(const std::string& path);
 
-// Sorts so that a block stands right before its children; blocks whose parent is not there are first
-// blocks too. The order of siblings is that of their hashes.
+// Sorts so that a block stands right before its children; blocks whose parent is not there are
+// first blocks too. The order of siblings is that of their hashes.
 using RecordRow = std::pair<BlockRecord, TouchRecord>;
 void sort_by_chain(std::vector<RecordRow>& rows);
 

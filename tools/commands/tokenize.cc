@@ -75,8 +75,7 @@ Status run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostre
   uint64_t number = 0;
   while (std::getline(in, line)) {
     ++number;
-    const bool last_and_empty =
-        line.empty() && in.peek() == std::istream::traits_type::eof();
+    const bool last_and_empty = line.empty() && in.peek() == std::istream::traits_type::eof();
     if (last_and_empty) break;
     const Result<std::string> answer = options.decode
                                            ? decode_line(*tokenizer, line, options.skip_special)
@@ -88,8 +87,8 @@ Status run_tokenize(const TokenizeOptions& options, std::istream& in, std::ostre
     }
     out << *answer << '\n';
   }
-  if (in.bad()) return Error{ErrorCode::kIo, "the input cannot be read after line " +
-                                                 std::to_string(number)};
+  if (in.bad())
+    return Error{ErrorCode::kIo, "the input cannot be read after line " + std::to_string(number)};
   if (!out.flush()) return Error{ErrorCode::kIo, "the output cannot be written"};
   return {};
 }

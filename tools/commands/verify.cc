@@ -83,9 +83,8 @@ class Verifier {
       ++report_.groups;
       raw.resize(record.groups[group].raw_bytes);
       const Bytes bytes = std::as_writable_bytes(std::span<char>(raw));
-      const Status status = record.tail
-                                ? view_.conversations->read_tail_group(record, group, bytes)
-                                : view_.disk->read_group(record, group, bytes);
+      const Status status = record.tail ? view_.conversations->read_tail_group(record, group, bytes)
+                                        : view_.disk->read_group(record, group, bytes);
       if (status.ok()) continue;
       if (good) damage(name + " group " + std::to_string(group) + ": " + status.error().message);
       good = false;

@@ -20,11 +20,11 @@ struct VerifyOptions {
 };
 
 struct VerifyReport {
-  uint64_t blocks = 0;            // block and tail records read
-  uint64_t groups = 0;            // layer groups read, decoded and compared with their checksums
-  uint64_t conversations = 0;     // loaded whole
-  uint64_t damaged = 0;           // records, blocks and conversations that are not what was written
-  uint64_t unreachable = 0;       // whole, but their parent is not there: lost in a crash, no damage
+  uint64_t blocks = 0;         // block and tail records read
+  uint64_t groups = 0;         // layer groups read, decoded and compared with their checksums
+  uint64_t conversations = 0;  // loaded whole
+  uint64_t damaged = 0;        // records, blocks and conversations that are not what was written
+  uint64_t unreachable = 0;    // whole, but their parent is not there: lost in a crash, no damage
   std::vector<std::string> unreadable_files;
   std::vector<std::string> details;  // one line for each damage
   std::string reason;                // why the store cannot be opened; empty when it can

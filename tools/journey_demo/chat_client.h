@@ -70,8 +70,8 @@ class ChatClient {
   Result<AnswerEvent> ask(const std::string& question);
   // The turn that the child is at: the rest of a cut answer, for instance.
   Result<AnswerEvent> read_turn();
-  // Asks, reads `deltas` pieces of the answer and kills the child. True: it was cut; false: the answer
-  // was finished before.
+  // Asks, reads `deltas` pieces of the answer and kills the child. True: it was cut; false: the
+  // answer was finished before.
   Result<bool> ask_and_kill(const std::string& question, size_t deltas);
   void kill_now() { child_->kill_now(); }
   // "/exit", then the end. Errors: kIo unless the child ends with code 0.

@@ -29,7 +29,8 @@ bool wait_ready(int fd, short events, int64_t deadline_us) {
     const int64_t left_us = deadline_us - system_clock().now_us();
     if (left_us <= 0) return false;
     pollfd poll_fd{fd, events, 0};
-    const int ready = poll(&poll_fd, 1, static_cast<int>(std::min<int64_t>(left_us / 1000 + 1, 1000)));
+    const int ready =
+        poll(&poll_fd, 1, static_cast<int>(std::min<int64_t>(left_us / 1000 + 1, 1000)));
     if (ready > 0) return true;
     if (ready < 0 && errno != EINTR) return false;
   }

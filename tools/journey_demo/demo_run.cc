@@ -85,7 +85,7 @@ class DemoRun {
   }
 
   Client start_chat(const std::string& store, const std::vector<std::string>& how) const {
-    std::vector<std::string> command = {options_.program, "chat",    "--json",  "--model",
+    std::vector<std::string> command = {options_.program, "chat",    "--json", "--model",
                                         options_.model,   "--store", store};
     command.insert(command.end(), how.begin(), how.end());
     return ChatClient::start(command);
@@ -145,7 +145,8 @@ class DemoRun {
       }
       client->kill_now();
     }
-    step("day one: a new process resumes and answers one; SIGKILL in the middle of the next answer");
+    step(
+        "day one: a new process resumes and answers one; SIGKILL in the middle of the next answer");
     EMBER_ASSIGN(const auto client, start_chat(store_, {"--resume", "last"}));
     const uint64_t durable = result_.turns.back().answer.cached_tokens();
     EMBER_TRY(ask_next(*client, "day 1, resumed"));
@@ -162,8 +163,7 @@ class DemoRun {
     if (!finished.finished_cut_answer || !finished.durable) {
       return {ErrorCode::kIo, "the resumed process did not finish the cut answer"};
     }
-    result_.resumes.push_back(
-        {"in the middle of an answer", durable, finished.restored_tokens()});
+    result_.resumes.push_back({"in the middle of an answer", durable, finished.restored_tokens()});
     note(std::move(finished), "day 2, cut answer");
     while (result_.turns.size() < kDemoQuestions) EMBER_TRY(ask_next(client, "day 2"));
     return client.finish();
@@ -235,8 +235,8 @@ size_t DemoResult::right() const {
 }
 
 size_t DemoResult::twin_right() const {
-  return static_cast<size_t>(std::count_if(
-      turns.begin(), turns.end(), [](const DemoTurn& turn) { return turn.twin_right(); }));
+  return static_cast<size_t>(std::count_if(turns.begin(), turns.end(),
+                                           [](const DemoTurn& turn) { return turn.twin_right(); }));
 }
 
 bool DemoResult::equal() const {
@@ -254,9 +254,8 @@ std::vector<DemoCheck> judge(const DemoResult& result) {
   std::vector<DemoCheck> checks;
   checks.push_back({"every question was answered", result.turns.size() == kDemoQuestions});
   checks.push_back({"token for token equal to the twin", result.equal()});
-  checks.push_back({"right wherever the twin is right", all([](const DemoTurn& turn) {
-                      return turn.right() || !turn.twin_right();
-                    })});
+  checks.push_back({"right wherever the twin is right",
+                    all([](const DemoTurn& turn) { return turn.right() || !turn.twin_right(); })});
   checks.push_back({"at least " + std::to_string(kDemoRightAnswers) + " of " +
                         std::to_string(kDemoQuestions) + " answers right",
                     result.right() >= kDemoRightAnswers});
@@ -272,8 +271,9 @@ std::vector<DemoCheck> judge(const DemoResult& result) {
   checks.push_back({"new conversation: the system prompt came from the disk, same answer",
                     result.new_conversation.disk_tokens > 0 &&
                         result.new_conversation.token_ids == first.token_ids});
-  checks.push_back({"without the cache: nothing restored, same answer",
-                    result.cold.restored_tokens() == 0 && result.cold.token_ids == first.token_ids});
+  checks.push_back(
+      {"without the cache: nothing restored, same answer",
+       result.cold.restored_tokens() == 0 && result.cold.token_ids == first.token_ids});
   checks.push_back({"the store verifies without damage", result.damaged == 0});
   return checks;
 }

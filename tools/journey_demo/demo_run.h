@@ -1,7 +1,7 @@
 // Demo run: the main job of EmberKV, played with real processes and real kills.
 //
-// Journey    handbook -> chat -> SIGKILL -> resume -> the same tokens as a twin that was never killed
-// Owns       a temporary folder with two stores, removed at the end unless it is to be kept
+// Journey    handbook -> chat -> SIGKILL -> resume -> the same tokens as a twin that was never
+// killed Owns       a temporary folder with two stores, removed at the end unless it is to be kept
 // Invariant  every figure was measured in this run; nothing is known beforehand but the questions
 // Threads    one; every wait is bounded
 #pragma once
@@ -24,7 +24,7 @@ struct DemoOptions {
   std::string program;  // emberkv
   std::string model;
   uint64_t seed = 0;
-  bool keep = false;    // the temporary folder
+  bool keep = false;                             // the temporary folder
   std::function<void(const std::string&)> step;  // told what happens; may be empty
 };
 
@@ -62,7 +62,7 @@ struct DemoResult {
   uint64_t blocks = 0;
   uint64_t tails = 0;
   uint64_t damaged = 0;
-  std::string folder;            // where the stores are, if kept
+  std::string folder;  // where the stores are, if kept
   double seconds = 0;
 
   size_t right() const;

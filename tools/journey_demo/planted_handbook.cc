@@ -69,7 +69,8 @@ Result<PlantedHandbook> plant_handbook(const std::string& model_folder, uint64_t
   std::istringstream stream(handbook);
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   if (lines.empty()) {
-    return Error{ErrorCode::kInvalidArgument, model_folder + "/handbook.txt: empty, expected lines"};
+    return Error{ErrorCode::kInvalidArgument,
+                 model_folder + "/handbook.txt: empty, expected lines"};
   }
   PlantedHandbook planted;
   Prng prng(seed);

@@ -1,4 +1,5 @@
-// Checkpoint: shards by the index alone, refusals by tensor, and a fingerprint that resharding keeps.
+// Checkpoint: shards by the index alone, refusals by tensor, and a fingerprint that resharding
+// keeps.
 #include "engine/checkpoint/checkpoint.h"
 
 #include <gtest/gtest.h>
@@ -131,8 +132,8 @@ class RememberedFingerprintTest : public ::testing::Test {
   void SetUp() override {
     ::setenv("XDG_CACHE_HOME", cache_.path().c_str(), 1);
     const std::vector<std::byte> zeros(size_t{65} << 20);
-    ASSERT_TRUE(write_safetensors(model(), {{"w", DType::kU8, {zeros.size()}, ConstBytes(zeros)}})
-                    .ok());
+    ASSERT_TRUE(
+        write_safetensors(model(), {{"w", DType::kU8, {zeros.size()}, ConstBytes(zeros)}}).ok());
   }
   void TearDown() override { ::unsetenv("XDG_CACHE_HOME"); }
   std::string model() const { return folder_.file("model.safetensors"); }

@@ -70,8 +70,8 @@ TEST_F(ModelConfigTest, DeepseekFrequenciesAndScale) {
   const ModelConfig config = deepseek_rope();
   const std::vector<float> f = config.inv_freq();
   const std::pair<size_t, double> known[] = {
-      {0, 1},           {5, 0.237137371},    {10, 0.0562341325},   {11, 0.0390069266},
-      {16, 0.0055},     {20, 7.90569415e-4}, {23, 3.33380358e-5},  {31, 3.33380358e-6}};
+      {0, 1},       {5, 0.237137371},    {10, 0.0562341325},  {11, 0.0390069266},
+      {16, 0.0055}, {20, 7.90569415e-4}, {23, 3.33380358e-5}, {31, 3.33380358e-6}};
   for (const auto& [index, value] : known) {
     EXPECT_NEAR(double{f[index]} / value, 1, 1e-6) << index;
   }
@@ -132,13 +132,11 @@ TEST_F(ModelConfigTest, EndTokensAreTheUnionOfBothFiles) {
 }
 
 TEST_F(ModelConfigTest, ContradictionsAreRefusedByField) {
-  expect_refused("\"num_key_value_heads\": 4", "\"num_key_value_heads\": 2",
-                 "num_key_value_heads");
+  expect_refused("\"num_key_value_heads\": 4", "\"num_key_value_heads\": 2", "num_key_value_heads");
   expect_refused("\"n_routed_experts\": 16", "\"n_routed_experts\": 18", "n_routed_experts");
   expect_refused("\"topk_group\": 2", "\"topk_group\": 5", "topk_group");
   expect_refused("\"topk_group\": 2", "\"topk_group\": 0", "topk_group");
-  expect_refused("\"num_experts_per_tok\": 4", "\"num_experts_per_tok\": 9",
-                 "num_experts_per_tok");
+  expect_refused("\"num_experts_per_tok\": 4", "\"num_experts_per_tok\": 9", "num_experts_per_tok");
   expect_refused("\"n_group\": 4", "\"n_group\": 16", "n_group");
   expect_refused("\"n_group\": 4", "\"n_group\": 0", "n_group");
   expect_refused("\"qk_rope_head_dim\": 16", "\"qk_rope_head_dim\": 15", "qk_rope_head_dim");

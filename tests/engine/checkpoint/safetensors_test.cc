@@ -38,11 +38,11 @@ std::string written(const TempFolder& folder) {
   const float floats[] = {1.5f, -2.0f, 3.25f};
   const uint16_t halves[] = {1, 2, 3, 4};
   const std::string path = folder.file("written.safetensors");
-  EXPECT_TRUE(write_safetensors(
-                  path, {{"b", DType::kBf16, {2, 2}, std::as_bytes(std::span(halves))},
-                         {"a \"quoted\"", DType::kF32, {3}, std::as_bytes(std::span(floats))},
-                         {"empty", DType::kF32, {0, 7}, {}}})
-                  .ok());
+  EXPECT_TRUE(
+      write_safetensors(path, {{"b", DType::kBf16, {2, 2}, std::as_bytes(std::span(halves))},
+                               {"a \"quoted\"", DType::kF32, {3}, std::as_bytes(std::span(floats))},
+                               {"empty", DType::kF32, {0, 7}, {}}})
+          .ok());
   return path;
 }
 

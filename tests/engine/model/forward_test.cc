@@ -56,9 +56,9 @@ TEST_F(ForwardTest, Bf16StaysNearThePlainReference) {
       ModelHarness fast(folder, DType::kBf16, form);
       const Tokens tokens = random_tokens(seed, 100, fast.config().vocab_size);
       const ReferenceOutput plain = reference_forward(fast.weights(), tokens, form);
-      EXPECT_LE(median_row_error(fast.run(tokens, 0).logits, plain.logits,
-                                 fast.config().vocab_size),
-                0.05)
+      EXPECT_LE(
+          median_row_error(fast.run(tokens, 0).logits, plain.logits, fast.config().vocab_size),
+          0.05)
           << "seed " << seed;
     }
   }

@@ -62,8 +62,8 @@ ModelHarness::ModelHarness(const std::string& folder, DType precision, Attention
   forward.max_blocks = blocks;
   forward.max_logit_rows = kTokensPerSequence;
   forward.max_positions = kTokensPerSequence;
-  forward_ = must(Forward::create(*weights_, forward, std::move(views), config.vocab_size,
-                                  *device_));
+  forward_ =
+      must(Forward::create(*weights_, forward, std::move(views), config.vocab_size, *device_));
 }
 
 void ModelHarness::step(std::span<const StepSequence> sequences) {

@@ -38,7 +38,8 @@ class ModelHarness {
 
   // The whole prompt in steps of `chunk` tokens (0: one step).
   ModelRun run(const Tokens& tokens, size_t chunk);
-  // All prompts together: each step takes `chunk` tokens of every unfinished one, in the order given.
+  // All prompts together: each step takes `chunk` tokens of every unfinished one, in the order
+  // given.
   std::vector<ModelRun> run_together(const std::vector<Tokens>& prompts, size_t chunk);
   // Prefill, then `count` greedy tokens, a step each.
   Tokens greedy(const Tokens& prompt, size_t count);

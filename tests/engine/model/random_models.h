@@ -10,7 +10,8 @@
 namespace ember::testing {
 
 // Three layers; heads odd, N != V, C no multiple of a vector. `seed` chooses the variant: q_lora or
-// not, YaRN (with mscale != mscale_all_dim) or not, groups or not, shared experts 0 to 2, tied or not.
+// not, YaRN (with mscale != mscale_all_dim) or not, groups or not, shared experts 0 to 2, tied or
+// not.
 inline ModelConfig random_model_config(uint64_t seed) {
   ModelConfig config;
   config.model_type = "deepseek_v3";

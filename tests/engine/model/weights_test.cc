@@ -159,8 +159,9 @@ TEST(WeightConvertTest, EveryHalfWidensExactly) {
       EXPECT_EQ(std::isnan(value), (bits & 0x3ff) != 0);
       continue;
     }
-    const double size = exponent == 0 ? std::ldexp(mantissa, -24)
-                                      : std::ldexp(1024 + mantissa, static_cast<int>(exponent) - 25);
+    const double size = exponent == 0
+                            ? std::ldexp(mantissa, -24)
+                            : std::ldexp(1024 + mantissa, static_cast<int>(exponent) - 25);
     EXPECT_EQ(double{value}, (bits & 0x8000) != 0 ? -size : size);
     EXPECT_EQ(std::signbit(value), (bits & 0x8000) != 0);
   }
