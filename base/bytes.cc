@@ -1,3 +1,4 @@
+// Hexadecimal, sizes for people, and back.
 #include "base/bytes.h"
 
 #include <array>

@@ -27,8 +27,7 @@ inline ConstBytes as_bytes(std::string_view text) {
 
 // Reads a T from unaligned memory.
 template <typename T>
-  requires std::is_trivially_copyable_v<T>
-T load_unaligned(const void* from) {
+requires std::is_trivially_copyable_v<T> T load_unaligned(const void* from) {
   T value;
   std::memcpy(&value, from, sizeof value);
   return value;
@@ -36,7 +35,7 @@ T load_unaligned(const void* from) {
 
 // Appends the little-endian bytes of a trivially copyable value to `out`.
 template <typename T>
-  requires std::is_trivially_copyable_v<T>
+requires std::is_trivially_copyable_v<T>
 void append_value(std::string& out, const T& value) {
   out.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
@@ -46,8 +45,7 @@ class ByteReader {
   explicit ByteReader(std::string_view bytes) : rest_(bytes) {}
 
   template <typename T>
-    requires std::is_trivially_copyable_v<T>
-  T read() {
+  requires std::is_trivially_copyable_v<T> T read() {
     T value{};
     std::string_view bytes = read_bytes(sizeof value);
     if (bytes.size() == sizeof value) std::memcpy(&value, bytes.data(), sizeof value);

@@ -1,3 +1,4 @@
+// Where a broken invariant ends the program.
 #include "base/check.h"
 
 #include <cstdio>

@@ -13,9 +13,9 @@ namespace ember {
 }  // namespace ember
 
 // Always on, in every build. `message` is a string literal that says what was broken.
-#define EMBER_CHECK(condition, message)                                \
-  do {                                                                 \
-    if (!(condition)) [[unlikely]] {                                   \
-      ::ember::check_failed(#condition, __FILE__, __LINE__, message);  \
-    }                                                                  \
+#define EMBER_CHECK(condition, message)                               \
+  do {                                                                \
+    if (!(condition)) [[unlikely]] {                                  \
+      ::ember::check_failed(#condition, __FILE__, __LINE__, message); \
+    }                                                                 \
   } while (false)

@@ -1,3 +1,4 @@
+// The machine's clocks.
 #include "base/clock.h"
 
 #include <chrono>

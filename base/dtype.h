@@ -11,30 +11,52 @@
 
 namespace ember {
 
-enum class DType : uint8_t { kF32 = 1, kBf16 = 2, kF16 = 3, kF8E4M3 = 4, kI32 = 5, kI64 = 6, kU8 = 7 };
+enum class DType : uint8_t {
+  kF32 = 1,
+  kBf16 = 2,
+  kF16 = 3,
+  kF8E4M3 = 4,
+  kI32 = 5,
+  kI64 = 6,
+  kU8 = 7
+};
 
 constexpr size_t dtype_bytes(DType dtype) {
   switch (dtype) {
-    case DType::kF32: return 4;
-    case DType::kBf16: return 2;
-    case DType::kF16: return 2;
-    case DType::kF8E4M3: return 1;
-    case DType::kI32: return 4;
-    case DType::kI64: return 8;
-    case DType::kU8: return 1;
+    case DType::kF32:
+      return 4;
+    case DType::kBf16:
+      return 2;
+    case DType::kF16:
+      return 2;
+    case DType::kF8E4M3:
+      return 1;
+    case DType::kI32:
+      return 4;
+    case DType::kI64:
+      return 8;
+    case DType::kU8:
+      return 1;
   }
   return 0;
 }
 
 constexpr std::string_view dtype_name(DType dtype) {
   switch (dtype) {
-    case DType::kF32: return "fp32";
-    case DType::kBf16: return "bf16";
-    case DType::kF16: return "fp16";
-    case DType::kF8E4M3: return "fp8_e4m3";
-    case DType::kI32: return "int32";
-    case DType::kI64: return "int64";
-    case DType::kU8: return "uint8";
+    case DType::kF32:
+      return "fp32";
+    case DType::kBf16:
+      return "bf16";
+    case DType::kF16:
+      return "fp16";
+    case DType::kF8E4M3:
+      return "fp8_e4m3";
+    case DType::kI32:
+      return "int32";
+    case DType::kI64:
+      return "int64";
+    case DType::kU8:
+      return "uint8";
   }
   return "unknown";
 }

@@ -94,18 +94,18 @@ using Status = Result<void>;
 }  // namespace ember
 
 // Returns the error of a Status or Result expression to the caller, or goes on.
-#define EMBER_TRY(expression)                                     \
-  do {                                                            \
-    auto ember_try_status = (expression);                         \
-    if (!ember_try_status.ok()) return ember_try_status.error();  \
+#define EMBER_TRY(expression)                                    \
+  do {                                                           \
+    auto ember_try_status = (expression);                        \
+    if (!ember_try_status.ok()) return ember_try_status.error(); \
   } while (false)
 
 #define EMBER_CONCAT_INNER(a, b) a##b
 #define EMBER_CONCAT(a, b) EMBER_CONCAT_INNER(a, b)
 
 // EMBER_ASSIGN(auto x, f()): declares x with the value of f(), or returns f()'s error.
-#define EMBER_ASSIGN(declaration, expression)                                          \
-  auto EMBER_CONCAT(ember_result_, __LINE__) = (expression);                           \
-  if (!EMBER_CONCAT(ember_result_, __LINE__).ok())                                     \
-    return EMBER_CONCAT(ember_result_, __LINE__).error();                              \
+#define EMBER_ASSIGN(declaration, expression)                \
+  auto EMBER_CONCAT(ember_result_, __LINE__) = (expression); \
+  if (!EMBER_CONCAT(ember_result_, __LINE__).ok())           \
+    return EMBER_CONCAT(ember_result_, __LINE__).error();    \
   declaration = std::move(EMBER_CONCAT(ember_result_, __LINE__)).value()

@@ -3,38 +3,22 @@
 //
 // Usage: engine_bench MODEL_FOLDER [TOKENS]    (demo model and 3,000 tokens by default)
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <new>
 #include <string>
 
 #include "base/bytes.h"
 #include "base/prng.h"
 #include "bench/peaks.h"
 #include "engine/runtime/engine.h"
-
-namespace {
-
-// Counts what the engine thread allocates while it is switched on.
-thread_local bool counting = false;
-std::atomic<uint64_t> allocations{0};
-
-}  // namespace
-
-void* operator new(size_t bytes) {
-  if (counting) allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* memory = std::malloc(bytes)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+#include "tests/support/allocation_counter.h"
 
 namespace ember {
 namespace {
 
 constexpr uint64_t kRamBytes = uint64_t{512} << 20;
+constexpr uint32_t kWarmSteps = 32;
 constexpr uint32_t kSteadySteps = 64;
 
 std::unique_ptr<Engine> open_engine(const std::string& model, const std::string& store,
@@ -80,6 +64,12 @@ struct Prompt {
   }
 };
 
+// With an engine open: its slots, queues and activations; the mapped weights are not anonymous.
+void print_memory(const char* when) {
+  std::printf("memory %s: %s anonymous; budget %s and 200 MB\n", when,
+              human_bytes(anonymous_rss_bytes()).c_str(), human_bytes(kRamBytes).c_str());
+}
+
 // Prefill and restore of the same prompt, each up to the first drawn token.
 void bench_restore(const std::string& model, const std::string& store, size_t count) {
   Outcome cold;
@@ -90,15 +80,16 @@ void bench_restore(const std::string& model, const std::string& store, size_t co
     cold = must_run(*engine, Prompt(*engine, count).request(1));
     engine->make_durable();
     bytes = count * engine->cache().layout().token_bytes();
+    print_memory("after prefill");
   }
   {
     auto engine = open_engine(model, store, uint64_t{1} << 30);
     warm = must_run(*engine, Prompt(*engine, count).request(1));
+    print_memory("after restore");
   }
   const double memcpy_rate = measure_memcpy_bytes_per_s();
-  const double restore_rate =
-      static_cast<double>(bytes) / static_cast<double>(std::max<int64_t>(warm.ttft.restore_us, 1)) *
-      1e6;
+  const double restore_rate = static_cast<double>(bytes) /
+                              static_cast<double>(std::max<int64_t>(warm.ttft.restore_us, 1)) * 1e6;
   std::printf("first token of %zu tokens, %s of latents\n", count, human_bytes(bytes).c_str());
   std::printf("  computed          %9.1f ms  %8.0f tokens/s\n", ms(cold.ttft.total_us()),
               static_cast<double>(count) / static_cast<double>(cold.ttft.prefill_us) * 1e6);
@@ -116,15 +107,17 @@ void bench_restore(const std::string& model, const std::string& store, size_t co
 void bench_decode(const std::string& model) {
   auto engine = open_engine(model, "", 0);
   uint32_t drawn = 0;
-  Request request = Prompt(*engine, 60).request(32 + kSteadySteps);
-  request.on_token = [&drawn](TokenId) {
+  uint64_t first_count = 0;
+  uint64_t last_count = 0;
+  Request request = Prompt(*engine, 60).request(kWarmSteps + kSteadySteps);
+  request.on_token = [&](TokenId) {
     ++drawn;
-    counting = drawn >= 32 && drawn < 32 + kSteadySteps;
+    if (drawn == kWarmSteps) first_count = allocations_of_this_thread();
+    if (drawn == kWarmSteps + kSteadySteps) last_count = allocations_of_this_thread();
   };
   const Outcome outcome = must_run(*engine, std::move(request));
-  counting = false;
-  if (outcome.token_ids.size() < 2) {
-    std::printf("decode: the model ended its answer at once; nothing to measure\n");
+  if (outcome.token_ids.size() < kWarmSteps + kSteadySteps) {
+    std::printf("decode: the model ended its answer early; nothing to measure\n");
     return;
   }
   uint64_t weight_bytes = 0;
@@ -137,12 +130,14 @@ void bench_decode(const std::string& model) {
   const double tokens_per_s = static_cast<double>(outcome.token_ids.size() - 1) /
                               static_cast<double>(outcome.decode_us) * 1e6;
   const double read_rate = measure_read_bytes_per_s();
-  std::printf("decode  %.1f tokens/s; all weights once a token would be %.2f GB/s, %.0f %% of one"
-              " thread's read peak\n",
-              tokens_per_s, tokens_per_s * static_cast<double>(weight_bytes) / 1e9,
-              100 * tokens_per_s * static_cast<double>(weight_bytes) / read_rate);
-  std::printf("decode  %llu allocations of the engine thread in %u steps, one block commit included\n",
-              static_cast<unsigned long long>(allocations.load()), kSteadySteps);
+  std::printf(
+      "decode  %.1f tokens/s; all weights once a token would be %.2f GB/s, %.0f %% of one"
+      " thread's read peak\n",
+      tokens_per_s, tokens_per_s * static_cast<double>(weight_bytes) / 1e9,
+      100 * tokens_per_s * static_cast<double>(weight_bytes) / read_rate);
+  std::printf(
+      "decode  %llu allocations of the engine thread in %u steps, one block commit included\n",
+      static_cast<unsigned long long>(last_count - first_count), kSteadySteps);
 }
 
 }  // namespace
@@ -151,14 +146,10 @@ void bench_decode(const std::string& model) {
 int main(int argc, char** argv) {
   const std::string model = argc > 1 ? argv[1] : "models/demo";
   const size_t count = argc > 2 ? static_cast<size_t>(std::atoll(argv[2])) : 3000;
-  std::string folder =
-      (std::filesystem::temp_directory_path() / "emberkv-bench-XXXXXX").string();
+  std::string folder = (std::filesystem::temp_directory_path() / "emberkv-bench-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) return 1;
   ember::bench_restore(model, folder + "/store", count);
   ember::bench_decode(model);
-  const uint64_t rss = ember::anonymous_rss_bytes();
-  std::printf("memory  %s anonymous now; budget %s and 200 MB\n", ember::human_bytes(rss).c_str(),
-              ember::human_bytes(ember::kRamBytes).c_str());
   std::filesystem::remove_all(folder);
   return 0;
 }

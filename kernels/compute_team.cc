@@ -20,6 +20,9 @@ class ComputeTeam::Worker final : public CpuTeam {
   int size() const override { return team_.workers_; }
   void barrier() override { team_.meet(); }
   void* scratch(size_t bytes) override { return memory_.at_least(bytes); }
+  void fail(const char* reason) override { team_.fail(op, reason); }
+
+  size_t op = 0;  // that is run now
 
  private:
   ComputeTeam& team_;
@@ -77,13 +80,24 @@ bool ComputeTeam::next_job(Job& job) {
   }
 }
 
+void ComputeTeam::fail(size_t op, const char* reason) {
+  MutexLock lock(mutex_);
+  if (failure_.ok()) failure_ = {ErrorCode::kDevice, reason};
+  failed_op_.store(op, std::memory_order_release);
+}
+
 void ComputeTeam::lead(Worker& worker) {
   Job job;
   while (next_job(job)) {
     current_ = job.program;
     verdict_ = Status{};
+    failed_op_.store(kNone, std::memory_order_release);
     started_.advance();
     run(*job.program, worker);
+    if (failed_op_.load(std::memory_order_acquire) != kNone) {
+      MutexLock lock(mutex_);
+      verdict_ = std::exchange(failure_, Status{});
+    }
     board_.complete(job.ticket, std::exchange(verdict_, Status{}));
   }
   current_ = nullptr;
@@ -99,7 +113,8 @@ void ComputeTeam::follow(Worker& worker) {
 }
 
 void ComputeTeam::run(const Program& program, Worker& worker) {
-  for (const Op& op : program.ops) {
+  for (worker.op = 0; worker.op < program.ops.size(); ++worker.op) {
+    const Op& op = program.ops[worker.op];
     if (const auto* wait = std::get_if<WaitParams>(&op)) {
       if (worker.rank() == 0) verdict_ = board_.wait_for(wait->ticket);
       meet();
@@ -107,6 +122,7 @@ void ComputeTeam::run(const Program& program, Worker& worker) {
     } else {
       run_op(op, worker, matmul_);
       meet();
+      if (failed_op_.load(std::memory_order_acquire) <= worker.op) break;
     }
   }
   // The leader clears the verdict of a failed program only when all have read it.

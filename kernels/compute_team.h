@@ -3,7 +3,7 @@
 // Journey    device.submit -> [compute_team] -> run_op -> ticket_board
 // Owns       its threads, each with its scratch
 // Invariant  programs run one at a time in the order of submission; between two operations all
-//            workers meet; an idle team sleeps
+//            workers meet; behind one that failed none runs; an idle team sleeps
 // Threads    enqueue: the engine thread
 // Not here   copies and host tasks (host_pool.h)
 #pragma once
@@ -36,10 +36,12 @@ class ComputeTeam {
     const Program* program = nullptr;
   };
   class Worker;
+  static constexpr size_t kNone = static_cast<size_t>(-1);
 
   void lead(Worker& worker);
   void follow(Worker& worker);
   bool next_job(Job& job) EMBER_EXCLUDES(mutex_);
+  void fail(size_t op, const char* reason) EMBER_EXCLUDES(mutex_);
   void run(const Program& program, Worker& worker);
   void meet();
 
@@ -57,6 +59,10 @@ class ComputeTeam {
   EventWord started_;
   const Program* current_ = nullptr;  // null: the end
   Status verdict_;
+  // The first operation that failed. Nobody runs an operation before all have met behind the one
+  // before it, so all see the same where they meet.
+  std::atomic<size_t> failed_op_{kNone};
+  Status failure_ EMBER_GUARDED_BY(mutex_);
 
   std::atomic<int> arrived_{0};
   EventWord met_;

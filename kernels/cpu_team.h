@@ -20,6 +20,9 @@ class CpuTeam {
   virtual void barrier() = 0;
   // Memory of this worker alone, kept and grown between operations; aligned to 64 bytes.
   virtual void* scratch(size_t bytes) = 0;
+  // This worker could not do its part: the program ends behind this operation, as kDevice. Only
+  // for operations without a barrier.
+  virtual void fail(const char* reason) = 0;
 
   // This worker's share [first, last) of n items, cut at multiples of `grain`.
   std::pair<size_t, size_t> share(size_t n, size_t grain = 1) const {

@@ -22,19 +22,19 @@ struct ExpertWeights {
 
 struct ExpertFfnParams {
   size_t rows = 0;
-  size_t width = 0;    // d
-  size_t inner = 0;    // m, moe_intermediate_size
-  size_t experts = 0;  // E
-  size_t top_k = 0;    // K
-  const void* x = nullptr;  // [rows, d]; kF32 or kBf16
-  DType dtype = DType::kBf16;                // of x, of the inner activations and of y
-  const ExpertWeights* weights = nullptr;    // [E]
+  size_t width = 0;                        // d
+  size_t inner = 0;                        // m, moe_intermediate_size
+  size_t experts = 0;                      // E
+  size_t top_k = 0;                        // K
+  const void* x = nullptr;                 // [rows, d]; kF32 or kBf16
+  DType dtype = DType::kBf16;              // of x, of the inner activations and of y
+  const ExpertWeights* weights = nullptr;  // [E]
   DType w_dtype = DType::kBf16;
-  const int32_t* ids = nullptr;              // [rows, K], ascending in a row
-  const float* route_weights = nullptr;      // [rows, K]
-  const float* shared = nullptr;             // [rows, d] fp32: the shared expert's output, or null
-  void* y = nullptr;                         // [rows, d]
-  void* workspace = nullptr;                 // expert_ffn_workspace_bytes(...)
+  const int32_t* ids = nullptr;          // [rows, K], ascending in a row
+  const float* route_weights = nullptr;  // [rows, K]
+  const float* shared = nullptr;         // [rows, d] fp32: the shared expert's output, or null
+  void* y = nullptr;                     // [rows, d]
+  void* workspace = nullptr;             // expert_ffn_workspace_bytes(...)
 };
 
 // Bytes of workspace for up to `rows` tokens (other sizes as in params).

@@ -16,13 +16,13 @@ class CpuTeam;
 
 struct ExpertRouteParams {
   size_t rows = 0;
-  size_t width = 0;    // d
-  size_t experts = 0;  // E
-  size_t top_k = 0;    // K
-  size_t groups = 1;      // n_group, divides E; 1: no group stage
-  size_t top_groups = 1;  // topk_group
-  bool normalize = true;  // norm_topk_prob
-  float scale = 1;        // routed_scaling_factor
+  size_t width = 0;         // d
+  size_t experts = 0;       // E
+  size_t top_k = 0;         // K
+  size_t groups = 1;        // n_group, divides E; 1: no group stage
+  size_t top_groups = 1;    // topk_group
+  bool normalize = true;    // norm_topk_prob
+  float scale = 1;          // routed_scaling_factor
   const void* x = nullptr;  // [rows, d]; kF32 or kBf16
   DType x_dtype = DType::kBf16;
   const void* w = nullptr;  // [E, d]; kF32 or kBf16

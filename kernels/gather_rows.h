@@ -13,8 +13,8 @@ namespace ember {
 class CpuTeam;
 
 struct GatherRowsParams {
-  size_t rows = 0;              // ids
-  size_t width = 0;             // values a row
+  size_t rows = 0;               // ids
+  size_t width = 0;              // values a row
   const int32_t* ids = nullptr;  // [rows], each in [0, table_rows)
   size_t table_rows = 0;
   const void* table = nullptr;  // [table_rows, width]; kF32 or kBf16, unaligned allowed

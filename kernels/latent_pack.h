@@ -21,9 +21,9 @@ struct LatentCacheView {
   size_t slot_bytes = 0;
   size_t layer_offset = 0;
   size_t row_bytes = 0;
-  DType dtype = DType::kBf16;              // kBf16 or kF32
+  DType dtype = DType::kBf16;  // kBf16 or kF32
   size_t block_tokens = 64;
-  const int32_t* block_tables = nullptr;   // [sequences, table_stride]: slot of each block
+  const int32_t* block_tables = nullptr;  // [sequences, table_stride]: slot of each block
   size_t table_stride = 0;
 
   std::byte* row(int32_t sequence, int32_t position) const {
@@ -37,16 +37,16 @@ struct LatentCacheView {
 
 struct LatentPackParams {
   size_t rows = 0;
-  size_t latent_dim = 0;         // C
-  size_t rope_dim = 0;           // R
-  const void* u = nullptr;       // [rows, C + R] = x * Wkv_a^T; kF32 or kBf16
+  size_t latent_dim = 0;    // C
+  size_t rope_dim = 0;      // R
+  const void* u = nullptr;  // [rows, C + R] = x * Wkv_a^T; kF32 or kBf16
   DType u_dtype = DType::kBf16;
   const void* norm_weight = nullptr;  // [C]
   DType norm_dtype = DType::kBf16;
   float eps = 1e-6f;
-  const float* rope_table = nullptr;      // [positions, R/2, 2]
-  const int32_t* positions = nullptr;     // [rows]
-  const int32_t* sequences = nullptr;     // [rows]: row of block_tables
+  const float* rope_table = nullptr;   // [positions, R/2, 2]
+  const int32_t* positions = nullptr;  // [rows]
+  const int32_t* sequences = nullptr;  // [rows]: row of block_tables
   LatentCacheView cache;
 };
 

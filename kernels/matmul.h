@@ -15,10 +15,10 @@ namespace ember {
 class CpuTeam;
 
 struct MatmulParams {
-  size_t batch = 1;  // independent products; strides below step from one to the next
-  size_t rows = 0;   // T
-  size_t n = 0;      // output columns
-  size_t k = 0;      // inner size
+  size_t batch = 1;         // independent products; strides below step from one to the next
+  size_t rows = 0;          // T
+  size_t n = 0;             // output columns
+  size_t k = 0;             // inner size
   const void* x = nullptr;  // [batch][rows, k], row stride x_stride; kF32 or kBf16
   DType x_dtype = DType::kBf16;
   size_t x_stride = 0;        // elements from row to row

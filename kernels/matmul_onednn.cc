@@ -192,8 +192,10 @@ class Verdicts {
     FitSizes fit{};
     try {
       fit = check(shape);
-    } catch (const dnnl::error&) {
-      fit = {};  // this build or CPU has no such primitive
+    } catch (const dnnl::error& error) {
+      // A verdict says what this build and CPU can do, never how much memory was left just then.
+      if (error.status == dnnl_out_of_memory) throw;
+      fit = {};  // there is no such primitive
     }
     verdicts_.emplace(shape, fit);
     return fit;
@@ -253,25 +255,8 @@ void onednn_block(const MatmulParams& p, const Block& b, const FitSizes& fit, st
   }
 }
 
-}  // namespace
-
-bool onednn_has_avx512() { return avx512_name() != nullptr; }
-
-std::string onednn_family() {
-  const dnnl_version_t* version = dnnl_version();
-  const char* isa = avx512_name();
-  return "cpu-onednn-" + std::to_string(version->major) + "." + std::to_string(version->minor) +
-         "." + std::to_string(version->patch) + "-" + (isa == nullptr ? "other" : isa);
-}
-
-bool onednn_is_fit(size_t n, size_t k, DType in, DType out) {
-  const size_t edge = n % kBlockColumns;
-  const bool whole = n < kBlockColumns || is_fit(Shape{kBlockColumns, k, in, out});
-  return whole && (edge == 0 || is_fit(Shape{edge, k, in, out}));
-}
-
-void matmul_onednn(const MatmulParams& params, CpuTeam& team) {
-  if (params.x_dtype != params.w_dtype) return matmul_cpu(params, team);
+// This worker's share of the product. oneDNN may throw.
+void multiply(const MatmulParams& params, CpuTeam& team) {
   const size_t blocks = (params.n + kBlockColumns - 1) / kBlockColumns;
   const auto [first, last] = team.share(params.batch * blocks);
   if (first == last) return;
@@ -291,6 +276,34 @@ void matmul_onednn(const MatmulParams& params, CpuTeam& team) {
     } else {
       portable_block(params, block);
     }
+  }
+}
+
+}  // namespace
+
+bool onednn_has_avx512() { return avx512_name() != nullptr; }
+
+std::string onednn_family() {
+  const dnnl_version_t* version = dnnl_version();
+  const char* isa = avx512_name();
+  return "cpu-onednn-" + std::to_string(version->major) + "." + std::to_string(version->minor) +
+         "." + std::to_string(version->patch) + "-" + (isa == nullptr ? "other" : isa);
+}
+
+bool onednn_is_fit(size_t n, size_t k, DType in, DType out) {
+  const size_t edge = n % kBlockColumns;
+  const bool whole = n < kBlockColumns || is_fit(Shape{kBlockColumns, k, in, out});
+  return whole && (edge == 0 || is_fit(Shape{edge, k, in, out}));
+}
+
+void matmul_onednn(const MatmulParams& params, CpuTeam& team) {
+  if (params.x_dtype != params.w_dtype) return matmul_cpu(params, team);
+  // What worked in the check may still fail, for want of memory. Other bits than those of the
+  // library's must not take their place in a result, so the program ends here.
+  try {
+    multiply(params, team);
+  } catch (const dnnl::error& error) {
+    team.fail(error.what());
   }
 }
 

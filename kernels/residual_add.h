@@ -12,9 +12,9 @@ namespace ember {
 class CpuTeam;
 
 struct ResidualAddParams {
-  size_t count = 0;          // values
-  void* h = nullptr;         // [count]; kF32 or kBf16
-  const void* x = nullptr;   // [count]
+  size_t count = 0;            // values
+  void* h = nullptr;           // [count]; kF32 or kBf16
+  const void* x = nullptr;     // [count]
   DType dtype = DType::kBf16;  // of both
 };
 

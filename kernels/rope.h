@@ -17,10 +17,10 @@ class CpuTeam;
 struct RopeParams {
   size_t rows = 0;
   size_t heads = 0;
-  size_t rope_dim = 0;           // R, even
-  void* x = nullptr;             // first RoPE value of head 0 of row 0; kF32 or kBf16
-  size_t x_stride = 0;           // elements from row to row
-  size_t head_stride = 0;        // elements from head to head
+  size_t rope_dim = 0;     // R, even
+  void* x = nullptr;       // first RoPE value of head 0 of row 0; kF32 or kBf16
+  size_t x_stride = 0;     // elements from row to row
+  size_t head_stride = 0;  // elements from head to head
   DType dtype = DType::kBf16;
   const int32_t* positions = nullptr;  // [rows], each in [0, table rows)
   const float* table = nullptr;        // [positions, R/2, 2]: cos, sin

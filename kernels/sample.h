@@ -15,8 +15,8 @@ class CpuTeam;
 
 struct SampleParams {
   size_t rows = 0;
-  size_t vocab = 0;        // columns of logits
-  size_t valid_vocab = 0;  // ids at and beyond this are never chosen
+  size_t vocab = 0;                     // columns of logits
+  size_t valid_vocab = 0;               // ids at and beyond this are never chosen
   const float* logits = nullptr;        // [rows, vocab]
   const float* temperatures = nullptr;  // [rows]; 0: greedy
   const uint64_t* seeds = nullptr;      // [rows]

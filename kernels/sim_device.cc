@@ -114,6 +114,8 @@ class SimDevice final : public Device {
         if (!status.ok()) break;
       } else {
         run_op(op, team_, kernels_.matmul);
+        status = team_.take_verdict();
+        if (!status.ok()) break;
       }
     }
     const Ticket ticket = head.ticket;

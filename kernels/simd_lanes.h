@@ -117,20 +117,28 @@ void dot_tile(const Tile& t) {
 template <class V, class W, size_t R>
 void dot_tile_columns(size_t columns, const Tile& tile) {
   switch (columns) {
-    case 1: return dot_tile<V, W, R, 1>(tile);
-    case 2: return dot_tile<V, W, R, 2>(tile);
-    case 3: return dot_tile<V, W, R, 3>(tile);
-    default: return dot_tile<V, W, R, 4>(tile);
+    case 1:
+      return dot_tile<V, W, R, 1>(tile);
+    case 2:
+      return dot_tile<V, W, R, 2>(tile);
+    case 3:
+      return dot_tile<V, W, R, 3>(tile);
+    default:
+      return dot_tile<V, W, R, 4>(tile);
   }
 }
 
 template <class V, class W>
 void dot_tile_any(size_t rows, size_t columns, const Tile& tile) {
   switch (rows) {
-    case 1: return dot_tile_columns<V, W, 1>(columns, tile);
-    case 2: return dot_tile_columns<V, W, 2>(columns, tile);
-    case 3: return dot_tile_columns<V, W, 3>(columns, tile);
-    default: return dot_tile_columns<V, W, 4>(columns, tile);
+    case 1:
+      return dot_tile_columns<V, W, 1>(columns, tile);
+    case 2:
+      return dot_tile_columns<V, W, 2>(columns, tile);
+    case 3:
+      return dot_tile_columns<V, W, 3>(columns, tile);
+    default:
+      return dot_tile_columns<V, W, 4>(columns, tile);
   }
 }
 
@@ -375,8 +383,8 @@ void sigmoid(float* x, size_t n) {
 
 template <class V>
 constexpr Simd make_simd(const char* family) {
-  return Simd{family,        V::widen,   V::narrow,      dot<V>,    accumulate<V>,
-              scale_max<V>,  exp_sum<V>, silu_mul<V>,    sigmoid<V>};
+  return Simd{family,       V::widen,   V::narrow,   dot<V>,    accumulate<V>,
+              scale_max<V>, exp_sum<V>, silu_mul<V>, sigmoid<V>};
 }
 
 }  // namespace ember::lanes

@@ -8,7 +8,9 @@
 #include <cstddef>
 #include <memory>
 #include <new>
+#include <utility>
 
+#include "base/result.h"
 #include "kernels/cpu_team.h"
 
 namespace ember {
@@ -40,9 +42,13 @@ class SoloTeam final : public CpuTeam {
   int size() const override { return 1; }
   void barrier() override {}
   void* scratch(size_t bytes) override { return memory_.at_least(bytes); }
+  void fail(const char* reason) override { verdict_ = {ErrorCode::kDevice, reason}; }
+  // How the operations since the last call ended.
+  Status take_verdict() { return std::exchange(verdict_, Status{}); }
 
  private:
   ScratchMemory memory_;
+  Status verdict_;
 };
 
 }  // namespace ember

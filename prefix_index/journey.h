@@ -1,4 +1,4 @@
-// Journey: the stations of a latent, named once for metrics, spans, CLI columns and tests.
+// Journey: the tiers that a latent passes through, named once for reports, CLI columns and tests.
 //
 // Journey    text -> tokens -> block_hash -> radix_index -> tiers -> attention
 // Invariant  the names and numbers are public: they appear in reports and never change
@@ -20,15 +20,6 @@ inline constexpr std::array<Tier, kTierCount> kAllTiers = {Tier::kDevice, Tier::
 constexpr std::string_view tier_name(Tier tier) {
   constexpr std::array<std::string_view, kTierCount> kNames = {"device", "host", "disk", "remote"};
   return kNames[static_cast<size_t>(tier)];
-}
-
-// The stations on the way.
-enum class Station : uint8_t { kTokenize, kMatch, kRestore, kPrefill, kDecode, kOffload, kEvict };
-
-constexpr std::string_view station_name(Station station) {
-  constexpr std::array<std::string_view, 7> kNames = {"tokenize", "match",   "restore", "prefill",
-                                                      "decode",   "offload", "evict"};
-  return kNames[static_cast<size_t>(station)];
 }
 
 }  // namespace ember

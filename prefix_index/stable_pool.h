@@ -39,8 +39,8 @@ class StablePool {
   T& operator[](uint32_t number) { return chunks_[number / kChunk][number % kChunk]; }
   const T& operator[](uint32_t number) const { return chunks_[number / kChunk][number % kChunk]; }
 
-  size_t size() const { return size_; }     // in use
-  uint32_t end() const { return end_; }     // one past the largest number ever given
+  size_t size() const { return size_; }  // in use
+  uint32_t end() const { return end_; }  // one past the largest number ever given
   size_t memory_bytes() const {
     return chunks_.size() * kChunk * sizeof(T) + chunks_.capacity() * sizeof(chunks_[0]) +
            free_.capacity() * sizeof(uint32_t);

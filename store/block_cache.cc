@@ -68,7 +68,8 @@ BlockCacheImpl::BlockCacheImpl(const BlockCacheOptions& options, const CacheTuni
                .scope = options.scope,
                .numerics_build = options.numerics_build},
       restores_(context_),
-      offload_(context_) {
+      offload_(context_),
+      dedup_(context_) {
   context_.flush_age_us = options.flush_age_us;
   adopt_store(!options.store_path.empty());
 }
@@ -107,6 +108,8 @@ Status BlockCacheImpl::rebuild_index() {
 
 BlockCacheImpl::~BlockCacheImpl() {
   EMBER_CHECK(open_chains_ == 0, "the cache closes while a chain is open");
+  // The write lane keeps its order: behind this task no conversation is being written any more.
+  tickets_.on(device_.run_host(HostLane::kWrite, [] { return Status{}; }), [](const Status&) {});
   offload_.close();
   pump();
   const int64_t patience_until = system_clock().now_us() + context_.tuning.close_patience_us;
@@ -135,7 +138,9 @@ bool BlockCacheImpl::handle(const Completion& completion) {
   return true;
 }
 
-bool BlockCacheImpl::busy() const { return restores_.busy() || offload_.busy(); }
+bool BlockCacheImpl::busy() const {
+  return restores_.busy() || offload_.busy() || dedup_.busy();
+}
 
 Ticket BlockCacheImpl::sync() {
   const Ticket ticket = offload_.sync();

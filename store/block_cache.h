@@ -30,16 +30,16 @@
 namespace ember {
 
 struct BlockCacheOptions {
-  std::string store_path;        // empty: no store, device and host tiers only
+  std::string store_path;  // empty: no store, device and host tiers only
   KvLayout layout;
-  NamespaceHash name_space;      // engine/model/identity.h
+  NamespaceHash name_space;  // engine/model/identity.h
   std::string scope = "shared";
-  uint64_t numerics_build = 0;   // only blocks of this build are used (policy `exact`)
-  uint64_t ram_bytes = 0;        // see plan_ram
-  uint64_t disk_bytes = 0;       // limit on all files of the store
-  uint64_t request_tokens = 0;   // longest request
+  uint64_t numerics_build = 0;        // only blocks of this build are used (policy `exact`)
+  uint64_t ram_bytes = 0;             // see plan_ram
+  uint64_t disk_bytes = 0;            // limit on all files of the store
+  uint64_t request_tokens = 0;        // longest request
   int64_t flush_age_us = 10'000'000;  // oldest unflushed block
-  const Clock* clock = nullptr;  // null: the system's
+  const Clock* clock = nullptr;       // null: the system's
 };
 
 enum class StoreState : uint8_t {
@@ -56,7 +56,7 @@ struct StoreHealth {
 // What became of a chain's prefix. restored + computed = prompt, once the prompt is done.
 struct RestoreReport {
   std::array<uint64_t, kTierCount> restored_tokens{};  // by the tier they came from
-  uint64_t damaged_blocks = 0;   // found on the way; recomputed
+  uint64_t damaged_blocks = 0;                         // found on the way; recomputed
   int64_t match_us = 0;
   int64_t restore_us = 0;
   uint64_t total() const {
@@ -69,26 +69,28 @@ struct RestoreReport {
 // Counters since opening, and sizes now. Names are those of `stat --json`.
 struct BlockCacheStats {
   StoreHealth health;
-  std::array<uint64_t, kTierCount> blocks{};         // resident
+  std::array<uint64_t, kTierCount> blocks{};           // resident
   std::array<uint64_t, kTierCount> capacity_blocks{};  // 0: bounded in bytes
   std::array<uint64_t, kTierCount> restored_tokens{};
   uint64_t indexed_blocks = 0;
   uint64_t tail_records = 0;
   uint64_t holes = 0;
-  uint64_t stranded = 0;            // 0 always
-  uint64_t foreign_blocks = 0;      // of other namespaces or numerics builds, in the same store
+  uint64_t stranded = 0;        // 0 always
+  uint64_t foreign_blocks = 0;  // of other namespaces or numerics builds, in the same store
   uint64_t committed_blocks = 0;
-  uint64_t dedup_blocks = 0;        // committed, but already known
-  uint64_t offloaded_blocks = 0;    // accepted by the disk
-  uint64_t durable_blocks = 0;      // flushed
-  uint64_t offload_failures = 0;    // given up after retries
+  uint64_t dedup_blocks = 0;      // committed, but already known
+  uint64_t dedup_checked = 0;     // of those, compared with what was stored
+  uint64_t dedup_mismatch = 0;    // of those, different: 0 always, since runs are bit-equal
+  uint64_t offloaded_blocks = 0;  // accepted by the disk
+  uint64_t durable_blocks = 0;    // flushed
+  uint64_t offload_failures = 0;  // given up after retries
   uint64_t damaged_blocks = 0;
   uint64_t evicted_blocks = 0;
   uint64_t unreadable_records = 0;  // at opening
   uint64_t disk_bytes = 0;          // all files
   uint64_t disk_limit_bytes = 0;
-  uint64_t stored_bytes = 0;        // payload on disk of live groups
-  uint64_t raw_bytes = 0;           // what they decode to
+  uint64_t stored_bytes = 0;  // payload on disk of live groups
+  uint64_t raw_bytes = 0;     // what they decode to
   uint64_t written_bytes = 0;
 };
 
@@ -146,7 +148,7 @@ class BlockCache {
   // --- the engine's loop
   // Takes a completion that belongs to the cache; false: it is someone else's.
   virtual bool handle(const Completion& completion) = 0;
-  // True while offload or restore work is under way.
+  // True while offload, restore or a comparison is under way: slots may come free.
   virtual bool busy() const = 0;
 
   virtual const KvLayout& layout() const = 0;

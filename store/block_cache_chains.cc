@@ -127,6 +127,7 @@ void BlockCacheImpl::commit_block(ChainImpl& chain, size_t position) {
     ledger_.reset(block, context_.numerics_build);
   } else if (ledger_.entry(block).anywhere()) {
     ++counters_.dedup_blocks;
+    dedup_.compare(block, chain.slot(position).share());
   }
   const SlotLease& slot = chain.slot(position);
   ledger_.publish(block, Tier::kDevice, slot);

@@ -17,6 +17,7 @@
 #include "store/block_cache.h"
 #include "store/cache_context.h"
 #include "store/chain.h"
+#include "store/dedup_check.h"
 #include "store/offload_executor.h"
 #include "store/restore_executor.h"
 #include "store/store_parts.h"
@@ -88,6 +89,7 @@ class BlockCacheImpl final : public BlockCache {
   CacheContext context_;
   RestoreExecutor restores_;
   OffloadExecutor offload_;
+  DedupCheck dedup_;
   uint64_t unreachable_at_opening_ = 0;
   size_t open_chains_ = 0;
 };

@@ -1,8 +1,6 @@
 // Encoding of slots into records, and proven reading of records into slots.
 #include "store/block_coder.h"
 
-#include <cstring>
-
 #include "store/codec.h"
 #include "store/slot_copies.h"
 
@@ -11,15 +9,6 @@ namespace {
 
 Error damage(const BlockRecord& record, const std::string& what) {
   return {ErrorCode::kCorruption, "block record " + record.hash.hex() + ": " + what};
-}
-
-// Packed rows of some layers to their places in the slot.
-void scatter_rows(const KvLayout& layout, const GroupEntry& group, size_t tokens,
-                  const std::byte* packed, std::byte* slot) {
-  const size_t bytes = tokens * layout.row_bytes();
-  for (uint32_t i = 0; i < group.layers; ++i) {
-    std::memcpy(slot + layout.layer_offset(group.first_layer + i), packed + i * bytes, bytes);
-  }
 }
 
 }  // namespace
@@ -118,18 +107,12 @@ Status BlockReader::read_group(const BlockRecord& record, uint32_t group, std::b
     if (conversations == nullptr) return damage(record, "no database of tails");
     std::vector<std::byte> packed(entry.raw_bytes);
     EMBER_TRY(conversations->read_tail_group(record, group, packed));
-    scatter_rows(layout, entry, record.tokens.size(), packed.data(), slot);
+    scatter_layers(layout, entry.first_layer, entry.layers,
+                   static_cast<uint32_t>(record.tokens.size()), packed.data(), slot);
     return {};
   }
   const Bytes raw(slot + layout.layer_offset(entry.first_layer), entry.raw_bytes);
-  Status status = disk.read_group(record, group, raw);
-  if (status.ok()) return status;
-  // Its epoch may have been retired since the record was read: look once more where it is now.
-  Result<std::optional<BlockRecord>> again = disk.read_record(record.hash);
-  if (!again.ok() || !again.value() || again.value()->epoch == record.epoch) return status;
-  BlockRecord moved = **again;
-  if (moved.groups != record.groups) return status;
-  return disk.read_group(moved, group, raw);
+  return disk.read_group(record, group, raw);
 }
 
 Status BlockReader::read_first(const BlockIdentity& identity, BlockRecord& record,

@@ -29,12 +29,12 @@ inline constexpr int32_t kTailEpoch = 0x7fffffff;
 
 // What the cache knows of a block beside its index entry.
 struct BlockNotes {
-  uint32_t holders = 0;          // chains and transfers that name the block
-  uint32_t disk_readers = 0;     // restores that read its record
-  uint64_t stored_bytes = 0;     // of its record's payload
+  uint32_t holders = 0;       // chains and transfers that name the block
+  uint32_t disk_readers = 0;  // restores that read its record
+  uint64_t stored_bytes = 0;  // of its record's payload
   int64_t last_use_unix_us = 0;
-  uint32_t earlier_hits = 0;     // of earlier processes, from the touch record
-  bool touched = false;          // used since its last touch record
+  uint32_t earlier_hits = 0;  // of earlier processes, from the touch record
+  bool touched = false;       // used since its last touch record
 };
 
 class BlockLedger {
@@ -108,9 +108,7 @@ class BlockLedger {
   bool has_touches() const { return !touched_.empty(); }
 
  private:
-  SlotPool& pool(Tier tier) {
-    return tier == Tier::kDevice ? device_.slots() : host_.slots();
-  }
+  SlotPool& pool(Tier tier) { return tier == Tier::kDevice ? device_.slots() : host_.slots(); }
   std::optional<SlotLease> take_slot(Tier tier);
   std::optional<BlockId> spare_copy(Tier tier) const;
   std::vector<BlockId>& residents(Tier tier) { return residents_[static_cast<size_t>(tier)]; }
@@ -127,7 +125,7 @@ class BlockLedger {
   DevicePool& device_;
   HostTier& host_;
   const Clock& clock_;
-  std::vector<BlockNotes> notes_;  // by BlockId
+  std::vector<BlockNotes> notes_;                  // by BlockId
   std::array<std::vector<BlockId>, 2> residents_;  // by slot of the device and of the host tier
   std::vector<std::pair<BlockId, BlockHash>> touched_;
   uint64_t use_counter_ = 0;

@@ -79,8 +79,8 @@ class ChainImpl final : public Chain, private FillWaiter {
   std::vector<SlotLease> own_;
   std::vector<SlotLease> shared_;
   std::vector<int32_t> table_;
-  std::vector<TokenId> tokens_;   // of length_ tokens once ready
-  std::vector<BlockId> blocks_;   // held
+  std::vector<TokenId> tokens_;  // of length_ tokens once ready
+  std::vector<BlockId> blocks_;  // held
 
   // While restoring, by matched block.
   std::vector<Matched> matched_;

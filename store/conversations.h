@@ -26,25 +26,25 @@
 namespace ember {
 
 enum class TurnState : uint8_t {
-  kAsked = 1,      // the user's message is stored, the answer is not finished
-  kFinished = 2,   // the answer is complete
+  kAsked = 1,     // the user's message is stored, the answer is not finished
+  kFinished = 2,  // the answer is complete
 };
 
 struct Turn {
-  std::string user;                  // as typed; empty for a raw-prompt conversation
-  std::vector<TokenId> prompt;       // tokens this turn added before its answer
-  std::vector<TokenId> answer;       // sampled ids, without the end token
+  std::string user;             // as typed; empty for a raw-prompt conversation
+  std::vector<TokenId> prompt;  // tokens this turn added before its answer
+  std::vector<TokenId> answer;  // sampled ids, without the end token
   TurnState state = TurnState::kAsked;
-  std::string finish_reason;         // "stop" | "length" when finished
+  std::string finish_reason;  // "stop" | "length" when finished
   uint64_t seed = 0;
   float temperature = 0;
-  uint32_t max_tokens = 0;           // of this turn's answer
+  uint32_t max_tokens = 0;  // of this turn's answer
 };
 
 struct Conversation {
-  std::string id;                    // 16 hexadecimal digits
+  std::string id;  // 16 hexadecimal digits
   NamespaceHash name_space;
-  std::string system;                // system prompt text
+  std::string system;  // system prompt text
   std::string template_name;
   int64_t created_unix_us = 0;
   int64_t updated_unix_us = 0;

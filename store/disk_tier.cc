@@ -275,6 +275,7 @@ DiskTierStats DiskTierImpl::stats() const {
   std::string trouble = seam_.health->text();
   {
     std::shared_lock hold(db_mutex_);
+    stats.reading_only = read_only_;
     if (trouble.empty() && !read_only_reason_.empty()) {
       trouble = "reading only: " + read_only_reason_;
     }

@@ -25,11 +25,11 @@
 namespace ember {
 
 struct DiskTierOptions {
-  std::string directory;             // <store>/blocks; made if absent
-  uint64_t limit_bytes = 0;          // for all files below `directory`
-  uint64_t memtable_bytes = 0;       // RAM for memtables, all together
-  uint64_t block_cache_bytes = 0;    // RAM for RocksDB's cache of metadata
-  bool read_only = false;            // inspection: creates nothing, deletes nothing, takes no lock
+  std::string directory;           // <store>/blocks; made if absent
+  uint64_t limit_bytes = 0;        // for all files below `directory`
+  uint64_t memtable_bytes = 0;     // RAM for memtables, all together
+  uint64_t block_cache_bytes = 0;  // RAM for RocksDB's cache of metadata
+  bool read_only = false;          // inspection: creates nothing, deletes nothing, takes no lock
 };
 
 struct TouchRecord {
@@ -38,16 +38,17 @@ struct TouchRecord {
 };
 
 struct DiskTierStats {
-  uint64_t file_bytes = 0;       // all files below the directory, as they are
+  uint64_t file_bytes = 0;  // all files below the directory, as they are
   uint64_t limit_bytes = 0;
-  uint64_t stored_bytes = 0;     // payload of live groups
-  uint64_t raw_bytes = 0;        // what they decode to
+  uint64_t stored_bytes = 0;  // payload of live groups
+  uint64_t raw_bytes = 0;     // what they decode to
   uint64_t blocks = 0;
   uint64_t epochs = 0;
   uint64_t written_bytes = 0;    // to files, since opening
   uint64_t retired_epochs = 0;   // since opening
   uint64_t rewritten_bytes = 0;  // live groups put again, since opening
   std::string health;            // "ok", or what does not work and since what error
+  bool reading_only = false;     // asked for, or because it could not be opened for writing
 };
 
 class DiskTier {
@@ -65,7 +66,8 @@ class DiskTier {
 
   // The current record of a block; nothing if there is none. Errors: kCorruption, kIo.
   virtual Result<std::optional<BlockRecord>> read_record(const BlockHash& hash) = 0;
-  // Reads, decodes and proves one group of `record` into `raw` (record.groups[group].raw_bytes).
+  // Reads, decodes and proves one group of `record` into `raw` (record.groups[group].raw_bytes);
+  // where the record's epoch has been retired since, from where the group is now.
   // Errors: kCorruption (checksum, length, RocksDB's own), kIo. `raw` is undefined after an error.
   virtual Status read_group(const BlockRecord& record, uint32_t group, Bytes raw) = 0;
 
@@ -75,7 +77,8 @@ class DiskTier {
   virtual Status put(BlockRecord& record, std::span<const std::string> payloads) = 0;
   virtual Status erase(const BlockHash& hash) = 0;
   virtual Status touch(std::span<const std::pair<BlockHash, TouchRecord>> touches) = 0;
-  // Everything accepted so far survives a crash from here on.
+  // Everything accepted so far survives a crash from here on. Errors: kIo, kCapacity, kBusy (try
+  // again); kCancelled when blocks accepted since the last flush were lost and are to be put again.
   virtual Status flush() = 0;
 
   // Whether a block of `stored_bytes` fits without make_room, a margin for metadata included.

@@ -190,7 +190,8 @@ Status DiskTierImpl::erase(const BlockHash& hash) {
   // The groups stay where they are until their epoch is retired.
   batch.Delete(meta_, block_key(hash));
   batch.Delete(meta_, touch_key(hash));
-  EMBER_TRY(write(batch, false));
+  // Stalls if it must: whoever erases needs the room, and has forgotten the block already.
+  EMBER_TRY(write(batch, true));
   MutexLock lock(state_mutex_);
   forget_block(hash);
   unflushed_bytes_ += kSmallRowBytes;
@@ -241,8 +242,8 @@ Status DiskTierImpl::flush() {
   MutexLock lock(state_mutex_);
   uint64_t lost = std::exchange(lost_blocks_, 0);
   if (lost == 0) return {};
-  return {ErrorCode::kIo, doing(std::to_string(lost) + " accepted blocks were lost when the "
-                                "database had to be opened anew")};
+  return {ErrorCode::kCancelled, doing(std::to_string(lost) + " accepted blocks were lost when the "
+                                       "database had to be opened anew")};
 }
 
 }  // namespace ember

@@ -62,13 +62,12 @@ void gather_group(const KvLayout& layout, uint32_t group, uint32_t tokens, const
   }
 }
 
-void scatter_group(const KvLayout& layout, uint32_t group, uint32_t tokens,
-                   const std::byte* packed, std::byte* slot) {
+void scatter_layers(const KvLayout& layout, uint32_t first_layer, uint32_t layers, uint32_t tokens,
+                    const std::byte* packed, std::byte* slot) {
   EMBER_CHECK(tokens <= layout.block_tokens(), "more tokens than a block holds");
-  const LayerGroup& layers = layout.group(group);
   size_t row_run = tokens * layout.row_bytes();
-  for (uint32_t i = 0; i < layers.layers; ++i) {
-    std::memcpy(slot + layers.offset + i * layout.layer_bytes(), packed + i * row_run, row_run);
+  for (uint32_t i = 0; i < layers; ++i) {
+    std::memcpy(slot + layout.layer_offset(first_layer + i), packed + i * row_run, row_run);
   }
 }
 

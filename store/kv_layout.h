@@ -74,11 +74,11 @@ class KvLayout {
   std::vector<LayerGroup> groups_;
 };
 
-// Between a slot's spacing (layer_bytes apart) and a group's packed bytes of `tokens` rows a layer.
-// `slot` is the first byte of the block; `packed` holds layout.group_bytes(group, tokens).
+// Between a slot's spacing (layer_bytes apart) and packed bytes of `tokens` rows a layer. `slot` is
+// the first byte of the block. A record may have been grouped otherwise, so scatter takes layers.
 void gather_group(const KvLayout& layout, uint32_t group, uint32_t tokens, const std::byte* slot,
                   std::byte* packed);
-void scatter_group(const KvLayout& layout, uint32_t group, uint32_t tokens,
-                   const std::byte* packed, std::byte* slot);
+void scatter_layers(const KvLayout& layout, uint32_t first_layer, uint32_t layers, uint32_t tokens,
+                    const std::byte* packed, std::byte* slot);
 
 }  // namespace ember

@@ -57,6 +57,8 @@ void OffloadExecutor::give_up_all() {
     if (job.stage == OffloadStage::kCopying || job.stage == OffloadStage::kWriting) continue;
     give_up(&job, {ErrorCode::kCancelled, "the cache closes before the disk accepted the block"});
   }
+  hopeless_ = true;
+  if (lane_busy_) return;  // a flush under way counts on them
   unflushed_.clear();
   settle_syncs();
 }
@@ -239,7 +241,8 @@ void OffloadExecutor::refuse(OffloadJob& job) {
   job.not_before_us = context_.clock.now_us() + pause_us;
   ++job.attempts;
   // "Busy" asks for patience, not for giving up.
-  if (error.code != ErrorCode::kBusy && job.attempts >= context_.tuning.write_attempts) {
+  const bool patient = error.code == ErrorCode::kBusy && !hopeless_;
+  if (!patient && job.attempts >= context_.tuning.write_attempts) {
     give_up(&job, error);
   }
 }

@@ -20,7 +20,8 @@
 namespace ember {
 
 // Records in the store that no match can reach: of other namespaces, or with a parent that is gone.
-// Counted, and the first to be evicted: the deepest first, so that no child loses its parent.
+// Counted, and the first to be evicted: the deepest first, so that no child loses its parent. What
+// was evicted but could not be erased comes back here.
 struct ForeignRecord {
   BlockHash hash;
   uint32_t position = 0;
@@ -81,10 +82,13 @@ class OffloadExecutor {
   void give_up(OffloadJob* job, const Error& error);
   bool make_room(OffloadJob& job);
   std::optional<ForeignRecord> take_foreign();
+  void remember_unerased(const std::vector<ForeignRecord>& blocks,
+                         const std::vector<BlockHash>& tails);
   bool drop_oldest_tail();
   // Flushes.
   void flush();
   void flushed(size_t count, const Status& status);
+  void write_again(const BlockHash& hash);
   void settle_syncs();
   void forget_tail(const BlockHash& hash);
   void supersede(const BlockHash& parent, TokenSpan tokens);
@@ -103,9 +107,10 @@ class OffloadExecutor {
   std::vector<BlockHash> doomed_tails_;  // to be erased when the lane is free
   uint32_t copies_ = 0;                  // tickets under way
   bool lane_busy_ = false;
-  bool write_trouble_ = false;           // the health's reason is ours
-  std::string quiet_reason_;             // what it was before
+  bool write_trouble_ = false;  // the health's reason is ours
+  std::string quiet_reason_;    // what it was before
   bool closing_ = false;
+  bool hopeless_ = false;  // closing has lasted too long: "busy" counts as a refusal
 };
 
 }  // namespace ember

@@ -37,12 +37,12 @@ bool OffloadExecutor::make_room(OffloadJob& job) {
   const uint64_t needed = job.coded.record.stored_bytes() + kRecordOverheadBytes;
   const uint64_t wanted =
       std::max(needed * 2, context_.disk_limit_bytes / kEvictionShare) * job.evictions;
-  std::vector<BlockHash> blocks;
+  std::vector<ForeignRecord> blocks;
   std::vector<BlockHash> tails;
   uint64_t freed = 0;
   while (freed < wanted) {
     if (const std::optional<ForeignRecord> foreign = take_foreign()) {
-      blocks.push_back(foreign->hash);
+      blocks.push_back(*foreign);
       freed += foreign->stored_bytes;
       ++context_.counters.evicted_blocks;
       continue;
@@ -54,7 +54,7 @@ bool OffloadExecutor::make_room(OffloadJob& job) {
       context_.tails.erase(victim->hash);
       tails.push_back(victim->hash);
     } else {
-      blocks.push_back(victim->hash);
+      blocks.push_back({victim->hash, 0, victim->stored_bytes});
       freed += victim->stored_bytes;
     }
   }
@@ -63,14 +63,29 @@ bool OffloadExecutor::make_room(OffloadJob& job) {
   Conversations* conversations = context_.conversations;
   on_write_lane(
       [disk, conversations, blocks, tails, needed]() -> Status {
+        for (const ForeignRecord& block : blocks) EMBER_TRY(disk->erase(block.hash));
         if (conversations != nullptr) {
           for (const BlockHash& hash : tails) EMBER_TRY(conversations->erase_tail(hash));
         }
-        for (const BlockHash& hash : blocks) EMBER_TRY(disk->erase(hash));
-        return disk->make_room(needed);
+        // Whether it made enough shows when the block is put again.
+        static_cast<void>(disk->make_room(needed));
+        return {};
       },
-      [](const Status&) {});  // whether it was enough shows when the block is put again
+      [this, blocks, tails](const Status& status) {
+        if (!status.ok()) remember_unerased(blocks, tails);
+      });
   return true;
+}
+
+// The index has forgotten them, so nothing else would ever erase them. Erasing twice does no harm.
+void OffloadExecutor::remember_unerased(const std::vector<ForeignRecord>& blocks,
+                                        const std::vector<BlockHash>& tails) {
+  for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
+    if (foreign_hashes_.insert(block->hash).second) foreign_.push_back(*block);
+  }
+  for (const BlockHash& tail : tails) {
+    if (context_.tails.find(tail) == nullptr) doomed_tails_.push_back(tail);
+  }
 }
 
 bool OffloadExecutor::drop_oldest_tail() {
@@ -117,17 +132,18 @@ void OffloadExecutor::flush() {
   const size_t count = unflushed_.size();
   on_write_lane(
       [disk, touches]() -> Status {
-        // A lost touch record costs an order of eviction; a lost flush would cost blocks.
-        const Status touched = touches.empty() ? Status{} : disk->touch(touches);
-        EMBER_TRY(disk->flush());
-        return touched;
+        // A lost touch record costs an order of eviction, so its fate is not that of the blocks.
+        if (!touches.empty()) static_cast<void>(disk->touch(touches));
+        return disk->flush();
       },
       [this, count](const Status& status) { flushed(count, status); });
 }
 
 void OffloadExecutor::flushed(size_t count, const Status& status) {
   if (count == 0) return;
-  if (!status.ok() && ++flush_attempts_ < context_.tuning.write_attempts) {
+  // What is lost is not found again by flushing once more.
+  const bool lost = !status.ok() && status.error().code == ErrorCode::kCancelled;
+  if (!status.ok() && !lost && ++flush_attempts_ < context_.tuning.write_attempts) {
     flush_not_before_us_ = context_.clock.now_us() + context_.tuning.retry_us;
     return;
   }
@@ -151,6 +167,20 @@ void OffloadExecutor::flushed(size_t count, const Status& status) {
   for (SyncWaiter& waiter : syncs_) {
     if (settled.front().order <= waiter.order && waiter.status.ok()) waiter.status = status;
   }
+  for (const Unflushed& block : settled) {
+    if (lost) write_again(block.hash);
+  }
+}
+
+// The disk lost a block that it had accepted: what has a copy elsewhere is queued anew, in order;
+// the others are holes.
+void OffloadExecutor::write_again(const BlockHash& hash) {
+  const BlockId block = context_.ledger.index().find(hash);
+  if (block == kNoBlock || !context_.ledger.entry(block).in(Tier::kDisk)) return;
+  context_.ledger.mark_damaged(block);
+  if (context_.ledger.entry(block).in(Tier::kDisk) || closing_) return;
+  const bool on_device = context_.ledger.entry(block).in(Tier::kDevice);
+  queue_.add(block, on_device ? context_.ledger.lease_copy(block, Tier::kDevice) : SlotLease());
 }
 
 Ticket OffloadExecutor::sync() {

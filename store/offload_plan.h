@@ -28,27 +28,27 @@ struct OffloadItem {
   OffloadStage stage = OffloadStage::kQueued;
   bool parent_stored = true;     // on disk, or it has none
   size_t parent_item = kNoItem;  // where its parent is, earlier in this queue
-  int64_t not_before_us = 0;  // pause after a refused write
+  int64_t not_before_us = 0;     // pause after a refused write
 };
 
 struct OffloadView {
   std::span<const OffloadItem> items;  // in the order of their commits
   int64_t now_us = 0;
-  size_t host_slots = 0;        // that offload may hold, those it holds included
-  size_t write_batch = 8;       // blocks of one write task
-  bool lane_idle = true;        // no write, eviction or flush of ours is under way
-  bool closing = false;         // no pause is worth waiting for
+  size_t host_slots = 0;   // that offload may hold, those it holds included
+  size_t write_batch = 8;  // blocks of one write task
+  bool lane_idle = true;   // no write, eviction or flush of ours is under way
+  bool closing = false;    // no pause is worth waiting for
   // Accepted by the disk and not yet flushed.
   size_t unflushed = 0;
   int64_t oldest_unflushed_us = 0;
   int64_t flush_age_us = 0;
-  bool sync_waits = false;      // someone waits, and all that it waits for is accepted
-  int64_t turn_ended_us = -1;   // -1: no turn has ended since the last flush
+  bool sync_waits = false;     // someone waits, and all that it waits for is accepted
+  int64_t turn_ended_us = -1;  // -1: no turn has ended since the last flush
 };
 
 struct OffloadStep {
-  std::vector<size_t> drop;  // parents failed: these can never be written
-  std::vector<size_t> copy;  // queued blocks to copy into host slots, in order
+  std::vector<size_t> drop;   // parents failed: these can never be written
+  std::vector<size_t> copy;   // queued blocks to copy into host slots, in order
   std::vector<size_t> write;  // items to write as one task, in this order
   bool flush = false;
 };

@@ -25,8 +25,8 @@ struct OffloadJob {
   SlotLease device;
   SlotLease host;
   BlockIdentity identity;
-  uint32_t attempts = 0;          // refused writes
-  uint32_t evictions = 0;         // rounds of making room for it
+  uint32_t attempts = 0;   // refused writes
+  uint32_t evictions = 0;  // rounds of making room for it
   int64_t not_before_us = 0;
   // The write task's while it is kWriting.
   CodedBlock coded;
@@ -41,8 +41,8 @@ class OffloadQueue {
   explicit OffloadQueue(CacheContext& context) : context_(context) {}
   ~OffloadQueue();
 
-  // Adds the block, and before it those ancestors that are neither stored nor queued and have a copy
-  // to read. `device` leases a copy of the block. False: it was queued already.
+  // Adds the block, and before it those ancestors that are neither stored nor queued and have a
+  // copy to read. `device` leases a copy of the block. False: it was queued already.
   bool add(BlockId block, SlotLease device);
   // The newest block that only waits, to make room on the device; nothing if there is none.
   OffloadJob* newest_waiting();

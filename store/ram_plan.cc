@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <system_error>
 
 #include "base/bytes.h"
+#include "store/disk_plan.h"
 
 namespace ember {
 namespace {
@@ -40,6 +42,20 @@ uint64_t machine_ram_bytes() {
     std::ifstream in(file);
     uint64_t limit = 0;
     if (in >> limit && limit > 0) bytes = std::min(bytes, limit);
+  }
+  return bytes;
+}
+
+// Of the files below `folder`; what cannot be read counts as nothing.
+uint64_t bytes_below(const std::string& folder) {
+  uint64_t bytes = 0;
+  std::error_code error;
+  for (std::filesystem::recursive_directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    std::error_code gone;
+    if (!it->is_regular_file(gone)) continue;
+    const uint64_t size = it->file_size(gone);
+    if (!gone) bytes += size;
   }
   return bytes;
 }
@@ -91,8 +107,20 @@ Result<RamPlan> plan_ram(uint64_t ram_bytes, const KvLayout& layout, uint64_t re
 
 uint64_t default_ram_bytes() { return machine_ram_bytes() / 4; }
 
-uint64_t default_disk_bytes(const std::string& path) {
+Result<uint64_t> share_of_disk(const std::string& path, uint64_t free_bytes,
+                               std::optional<uint64_t> held_bytes) {
   constexpr uint64_t kMost = uint64_t{20} << 30;
+  if (!held_bytes && free_bytes < kLeastDiskBytes) {
+    return Error{ErrorCode::kCapacity,
+                 path + ": a new store cannot be made there: found " + human_bytes(free_bytes) +
+                     " free, expected at least " + human_bytes(kLeastDiskBytes)};
+  }
+  const uint64_t held = held_bytes.value_or(0);
+  const uint64_t half = std::min(kMost, (free_bytes + held) / 2);
+  return std::max({half, std::min(held, kMost), kLeastDiskBytes});
+}
+
+Result<uint64_t> default_disk_bytes(const std::string& path) {
   std::error_code ignored;
   std::filesystem::path existing = std::filesystem::absolute(path, ignored);
   while (!existing.empty() && !std::filesystem::exists(existing, ignored) &&
@@ -100,8 +128,13 @@ uint64_t default_disk_bytes(const std::string& path) {
     existing = existing.parent_path();
   }
   struct statvfs info {};
-  if (statvfs(existing.c_str(), &info) != 0) return kMost;
-  return std::min<uint64_t>(kMost, uint64_t{info.f_bavail} * info.f_frsize / 2);
+  uint64_t free_bytes = std::numeric_limits<uint64_t>::max() / 2;
+  if (statvfs(existing.c_str(), &info) == 0) free_bytes = uint64_t{info.f_bavail} * info.f_frsize;
+  std::optional<uint64_t> held;
+  if (std::filesystem::exists(std::filesystem::path(path) / "IDENTITY", ignored)) {
+    held = bytes_below(path + "/blocks") + bytes_below(path + "/conversations");
+  }
+  return share_of_disk(path, free_bytes, held);
 }
 
 }  // namespace ember

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,11 +18,11 @@ namespace ember {
 
 struct RamPlan {
   uint64_t total_bytes = 0;
-  uint32_t device_slots = 0;       // blocks in the CPU device's arena
-  uint32_t host_slots = 0;         // blocks in the host slab
+  uint32_t device_slots = 0;  // blocks in the CPU device's arena
+  uint32_t host_slots = 0;    // blocks in the host slab
   uint64_t device_bytes = 0;
   uint64_t host_bytes = 0;
-  uint64_t staging_bytes = 0;      // coded groups on their way to or from the disk
+  uint64_t staging_bytes = 0;  // coded groups on their way to or from the disk
   uint64_t memtable_bytes = 0;
   uint64_t block_cache_bytes = 0;  // RocksDB's, metadata only
   uint64_t index_bytes = 0;
@@ -35,7 +36,12 @@ Result<RamPlan> plan_ram(uint64_t ram_bytes, const KvLayout& layout, uint64_t re
 
 // A quarter of the machine's memory (of the cgroup's limit where that is smaller).
 uint64_t default_ram_bytes();
-// The smaller of 20 GiB and half of the free space of the file system that would hold `path`.
-uint64_t default_disk_bytes(const std::string& path);
+// The smaller of 20 GiB and half of the space that is free or taken by the store at `path`. A store
+// that is there gets at least what it holds: on a full disk it is still opened, for reading.
+// Errors: kCapacity naming `path` when there is no store and no room for a new one.
+Result<uint64_t> default_disk_bytes(const std::string& path);
+// The same from its parts; `held_bytes`: of the store that is there, nothing: there is none.
+Result<uint64_t> share_of_disk(const std::string& path, uint64_t free_bytes,
+                               std::optional<uint64_t> held_bytes);
 
 }  // namespace ember

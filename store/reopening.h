@@ -16,7 +16,7 @@ namespace ember {
 
 struct Reopened {
   std::vector<ForeignRecord> foreign;   // the deepest last; unreachable ones included
-  std::vector<BlockHash> doomed_tails;  // without a parent, or superseded
+  std::vector<BlockHash> doomed_tails;  // damaged, or without a parent
   uint64_t unreadable = 0;              // records that are damaged
   uint64_t unreachable = 0;             // of `foreign`: ours, but the parent is missing
 };

@@ -152,6 +152,8 @@ void RestoreExecutor::read_ended(Fill& fill, uint32_t group, const Status& statu
   --fill.reads;
   if (status.ok()) {
     mark_group(fill, group);
+  } else if (!context_.ledger.entry(fill.block).in(Tier::kDisk)) {
+    cancel(&fill);  // forgotten while it was read, as a tail is that a longer block follows
   } else if (!fill.damaged) {
     // Whatever the disk's reason, the block cannot be had: recompute heals it.
     fill.damaged = true;

@@ -42,20 +42,20 @@ struct Fill {
 
   BlockId block = kNoBlock;
   Tier from = Tier::kDisk;
-  uint32_t tokens = 0;       // rows to bring up: all of the block's, or those that agree
-  bool whole = true;         // false: a private copy that is never the block's place on the device
-  SlotLease target;          // on the device
-  SlotLease source;          // device or host slot; for the disk the host slot that is read into
+  uint32_t tokens = 0;  // rows to bring up: all of the block's, or those that agree
+  bool whole = true;    // false: a private copy that is never the block's place on the device
+  SlotLease target;     // on the device
+  SlotLease source;     // device or host slot; for the disk the host slot that is read into
   int64_t deadline_us = 0;
 
   State state = State::kQueued;
-  bool damaged = false;      // failed because what the disk holds is wrong
-  bool settled = false;      // its waiters know
+  bool damaged = false;  // failed because what the disk holds is wrong
+  bool settled = false;  // its waiters know
   bool cancelled = false;
-  BlockIdentity identity;    // for the disk; written before the reads, then read by them
+  BlockIdentity identity;  // for the disk; written before the reads, then read by them
   BlockRecord record;
   std::vector<char> group_ready;
-  uint32_t reads = 0;        // tickets under way
+  uint32_t reads = 0;  // tickets under way
   FillBatch* batch = nullptr;
   std::vector<FillWaiter*> waiters;
 };
@@ -63,8 +63,8 @@ struct Fill {
 struct FillBatch {
   std::vector<Fill*> fills;  // in the order of their chains
   bool poisoned = false;
-  uint32_t next_group = 0;   // to be copied up
-  uint32_t copies = 0;       // tickets under way, the poison's included
+  uint32_t next_group = 0;  // to be copied up
+  uint32_t copies = 0;      // tickets under way, the poison's included
 };
 
 class RestoreExecutor {
@@ -107,13 +107,13 @@ class RestoreExecutor {
 
   CacheContext& context_;
   std::vector<std::unique_ptr<Fill>> fills_;
-  std::unordered_map<BlockId, Fill*> whole_;   // those that may be joined
+  std::unordered_map<BlockId, Fill*> whole_;  // those that may be joined
   std::deque<Fill*> queue_;
   std::vector<std::unique_ptr<FillBatch>> batches_;
-  std::vector<Fill*> settled_;                 // their waiters are to be told
+  std::vector<Fill*> settled_;  // their waiters are to be told
   std::vector<FillWaiter*> retries_;
   bool unswept_ = false;
-  int64_t next_deadline_us_ = 0;               // not later than any fill's
+  int64_t next_deadline_us_ = 0;  // not later than any fill's
 };
 
 }  // namespace ember

@@ -5,8 +5,10 @@
 #include <pwd.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -29,6 +31,9 @@ constexpr size_t kLargestIdentity = 1u << 16;
 constexpr const char* kIdentityName = "IDENTITY";
 constexpr const char* kUnfinishedName = "IDENTITY.tmp";
 constexpr const char* kLockName = "LOCK";
+constexpr const char* kOwnFolders[] = {"blocks", "conversations"};
+// RocksDB writes a manifest and an options file to open: less room than this and it cannot.
+constexpr uint64_t kLeastFreeBytes = 64u << 10;
 
 class File {
  public:
@@ -217,7 +222,9 @@ Result<FolderKind> look_at(const std::string& path) {
   for (; !error && it != end; it.increment(error)) {
     std::string name = it->path().filename().string();
     if (name == kIdentityName) return FolderKind::kStore;
-    if (name == "blocks" || name == "conversations") ours = true;
+    if (std::find(std::begin(kOwnFolders), std::end(kOwnFolders), name) != std::end(kOwnFolders)) {
+      ours = true;
+    }
     if (name != kLockName && name != kUnfinishedName) fresh = false;
   }
   if (error) return system_error(path, "cannot be listed", error.value());
@@ -246,6 +253,7 @@ class StoreDirectoryImpl final : public StoreDirectory {
   bool created() const override { return created_; }
   bool read_only() const override { return read_only_; }
   int holder_pid() const override { return holder_pid_; }
+  void discard() override;
 
   std::string path_;
   HashSecret secret_{};
@@ -253,7 +261,17 @@ class StoreDirectoryImpl final : public StoreDirectory {
   bool read_only_ = false;
   int holder_pid_ = 0;
   File lock_;
+  std::vector<fs::path> made_;  // folders, outermost first
 };
+
+void StoreDirectoryImpl::discard() {
+  std::error_code ignored;
+  for (const char* name : kOwnFolders) fs::remove_all(fs::path(path_) / name, ignored);
+  for (const char* name : {kUnfinishedName, kIdentityName, kLockName}) {
+    fs::remove(fs::path(path_) / name, ignored);
+  }
+  for (auto it = made_.rbegin(); it != made_.rend(); ++it) fs::remove(*it, ignored);
+}
 
 using Opened = Result<std::unique_ptr<StoreDirectory>>;
 
@@ -289,16 +307,10 @@ Status fill_new_store(StoreDirectoryImpl& store) {
 Opened make_store(const std::string& path) {
   auto store = std::make_unique<StoreDirectoryImpl>();
   store->path_ = path;
-  std::vector<fs::path> made;
-  Status status = make_folders(fs::absolute(path).lexically_normal(), made);
+  Status status = make_folders(fs::absolute(path).lexically_normal(), store->made_);
   if (status.ok()) status = fill_new_store(*store);
   if (status.ok()) return std::unique_ptr<StoreDirectory>(std::move(store));
-  if (status.error().code == ErrorCode::kBusy) return status.error();
-  std::error_code ignored;
-  for (const char* name : {kUnfinishedName, kIdentityName, kLockName}) {
-    fs::remove(fs::path(path) / name, ignored);
-  }
-  for (auto it = made.rbegin(); it != made.rend(); ++it) fs::remove(*it, ignored);
+  if (status.error().code != ErrorCode::kBusy) store->discard();
   return status.error();
 }
 
@@ -330,6 +342,16 @@ Opened StoreDirectory::open_read_only(const std::string& path) {
   EMBER_ASSIGN(store->secret_, read_identity(path));
   store->holder_pid_ = find_holder(path);
   return std::unique_ptr<StoreDirectory>(std::move(store));
+}
+
+std::string why_not_writable(const std::string& path) {
+  if (::access(path.c_str(), W_OK) != 0) return path + ": " + std::strerror(errno);
+  struct statvfs info {};
+  if (::statvfs(path.c_str(), &info) != 0) return path + ": " + std::strerror(errno);
+  const uint64_t free_bytes = uint64_t{info.f_bavail} * info.f_frsize;
+  if (free_bytes >= kLeastFreeBytes) return {};
+  return path + ": the disk is full: " + human_bytes(free_bytes) + " free, expected at least " +
+         human_bytes(kLeastFreeBytes);
 }
 
 std::string default_store_path() {

@@ -33,7 +33,13 @@ class StoreDirectory {
   virtual bool created() const = 0;    // by this call
   virtual bool read_only() const = 0;  // asked for, or because nothing can be written there
   virtual int holder_pid() const = 0;  // of another process; 0: none
+  // Takes back a store that this call created and that could not be completed: all its files, and
+  // the folders that were made for it.
+  virtual void discard() = 0;
 };
+
+// Why nothing can be written below the store's folder just now; empty: nothing speaks against it.
+std::string why_not_writable(const std::string& path);
 
 // $XDG_DATA_HOME/emberkv, or ~/.local/share/emberkv.
 std::string default_store_path();

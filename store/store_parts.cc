@@ -21,6 +21,18 @@ StoreParts unusable(const Error& error) {
   return parts;
 }
 
+// A new store is whole or it is not there: one that can only be read would hold nothing.
+Status complete_or_discard(StoreDirectory& directory, Result<std::unique_ptr<DiskTier>>& blocks) {
+  if (blocks.ok() && !(*blocks)->stats().reading_only) return {};
+  const Error why = blocks.ok() ? Error{ErrorCode::kIo, directory.path() + ": a new store cannot " +
+                                                            "be made there: " +
+                                                            (*blocks)->stats().health}
+                                : blocks.error();
+  if (blocks.ok()) blocks->reset();
+  directory.discard();
+  return why;
+}
+
 }  // namespace
 
 Result<StoreParts> StoreParts::open(const std::string& path, const DiskPlan& plan,
@@ -35,7 +47,9 @@ Result<StoreParts> StoreParts::open(const std::string& path, const DiskPlan& pla
   parts.secret = parts.directory->secret();
   parts.plan = plan;
   parts.writable = !parts.directory->read_only();
-  if (!parts.writable) add_reason(parts.reason, "opened for reading: " + path + " is not writable");
+  if (!parts.writable) {
+    add_reason(parts.reason, "opened for reading: " + why_not_writable(path));
+  }
   const bool created = parts.directory->created();
 
   const uint64_t turns_memtable = std::min(kConversationsMemtableBytes, memtable_bytes / 4);
@@ -46,17 +60,15 @@ Result<StoreParts> StoreParts::open(const std::string& path, const DiskPlan& pla
   disk.block_cache_bytes = block_cache_bytes;
   disk.read_only = !parts.writable;
   Result<std::unique_ptr<DiskTier>> blocks = DiskTier::open(disk);
-  if (!blocks.ok() && created) return blocks.error();
-  if (!blocks.ok() && parts.writable && blocks.error().code != ErrorCode::kCorruption) {
-    // An existing store on a full disk can still be read.
-    const Error why = blocks.error();
-    disk.read_only = true;
-    blocks = DiskTier::open(disk);
-    parts.writable = false;
-    add_reason(parts.reason, "opened for reading: " + why.message);
-  }
+  if (created) EMBER_TRY(complete_or_discard(*parts.directory, blocks));
   if (!blocks.ok()) return unusable(blocks.error());
   parts.disk = std::move(*blocks);
+  // An existing store on a full disk can still be read.
+  const DiskTierStats opened = parts.disk->stats();
+  if (parts.writable && opened.reading_only) {
+    parts.writable = false;
+    add_reason(parts.reason, opened.health);
+  }
 
   ConversationsOptions turns;
   turns.directory = parts.directory->path() + "/conversations";
@@ -67,6 +79,8 @@ Result<StoreParts> StoreParts::open(const std::string& path, const DiskPlan& pla
   if (conversations.ok()) {
     parts.conversations = std::move(*conversations);
   } else if (created) {
+    parts.disk.reset();
+    parts.directory->discard();
     return conversations.error();
   } else {
     add_reason(parts.reason, "no conversations and tails: " + conversations.error().message);

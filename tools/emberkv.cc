@@ -238,7 +238,10 @@ int run(int argc, char** argv) {
     print_error(std::string(error.what()) + " (emberkv --help, emberkv COMMAND --help)");
     return kExitUsage;
   }
-  return action();
+  const int code = action();
+  if (std::cout.flush() || code != kExitOk) return code;
+  print_error("standard output cannot be written");
+  return kExitFailed;
 }
 
 }  // namespace

@@ -211,35 +211,4 @@ Status make_random_model(const ModelConfig& config, uint64_t seed, DType dtype,
   return write_safetensors(folder + "/model.safetensors", tensors.make());
 }
 
-ModelConfig two_layers_of_v2_lite(uint32_t routed_experts) {
-  ModelConfig config;
-  config.model_type = "deepseek_v3";
-  config.vocab_size = 1024;
-  config.hidden = 2048;
-  config.layers = 2;
-  config.heads = 16;
-  config.kv_lora_rank = 512;
-  config.nope_dim = 128;
-  config.rope_dim = 64;
-  config.value_dim = 128;
-  config.dense_inner = 10944;
-  config.moe_inner = 1408;
-  config.routed_experts = routed_experts;
-  config.shared_experts = 2;
-  config.experts_per_token = routed_experts < 6 ? routed_experts : 6;
-  config.first_dense_layers = 1;
-  config.yarn = {.active = true,
-                 .factor = 40,
-                 .original_positions = 4096,
-                 .beta_fast = 32,
-                 .beta_slow = 1,
-                 .mscale = 0.707,
-                 .mscale_all_dim = 0.707,
-                 .attention_factor = 0,
-                 .truncate = true};
-  config.max_positions = 163840;
-  config.eos_ids = {1};
-  return config;
-}
-
 }  // namespace ember

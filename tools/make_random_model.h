@@ -19,8 +19,4 @@ namespace ember {
 Status make_random_model(const ModelConfig& config, uint64_t seed, DType dtype,
                          const std::string& folder);
 
-// Two layers of DeepSeek-V2-Lite's dimensions (one dense, one of experts), vocabulary 1,024, no
-// q_lora; `routed_experts` may be less than its 64, to keep the file small.
-ModelConfig two_layers_of_v2_lite(uint32_t routed_experts);
-
 }  // namespace ember

@@ -2,6 +2,7 @@
 #include "engine/checkpoint/json_object.h"
 
 #include <cmath>
+#include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -12,6 +13,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kShownValueBytes = 60;
+constexpr int kMostDepth = 64;
 
 // What was found, short enough for a message.
 std::string shown(const Json& value) {
@@ -20,10 +22,11 @@ std::string shown(const Json& value) {
   return text;
 }
 
-// Notes the first key that stands twice in one object.
-class DuplicateWatch {
+// Notes the first key that stands twice in one object, and nesting that only an attack would have.
+class ParseWatch {
  public:
-  bool operator()(Json::parse_event_t event, const Json& parsed) {
+  bool operator()(int depth, Json::parse_event_t event, const Json& parsed) {
+    too_deep_ = too_deep_ || depth > kMostDepth;
     if (event == Json::parse_event_t::object_start) open_.emplace_back();
     if (event == Json::parse_event_t::object_end) open_.pop_back();
     if (event == Json::parse_event_t::key && duplicate_.empty()) {
@@ -33,8 +36,10 @@ class DuplicateWatch {
     return true;
   }
   const std::string& duplicate() const { return duplicate_; }
+  bool too_deep() const { return too_deep_; }
 
  private:
+  bool too_deep_ = false;
   std::vector<std::set<std::string>> open_;
   std::string duplicate_;
 };
@@ -53,17 +58,23 @@ struct JsonObject::Impl {
 };
 
 Result<JsonObject> JsonObject::parse(std::string_view text, const std::string& where) {
-  DuplicateWatch watch;
+  ParseWatch watch;
   auto impl = std::make_shared<Impl>();
   try {
     auto document = std::make_shared<const Json>(Json::parse(
         text.begin(), text.end(),
-        [&](int, Json::parse_event_t event, const Json& parsed) { return watch(event, parsed); }));
+        [&](int depth, Json::parse_event_t event, const Json& parsed) {
+          return watch(depth, event, parsed);
+        }));
     impl->document = document;
     impl->object = document.get();
     impl->where = where;
   } catch (const Json::exception& error) {
     return Error{ErrorCode::kCorruption, where + ": not valid JSON: " + error.what()};
+  }
+  if (watch.too_deep()) {
+    return Error{ErrorCode::kCorruption, where + ": nested deeper than " +
+                                             std::to_string(kMostDepth) + " levels"};
   }
   if (!watch.duplicate().empty()) {
     return Error{ErrorCode::kCorruption, where + ": key " + watch.duplicate() +
@@ -193,6 +204,12 @@ Result<std::vector<std::string>> JsonObject::text_list(const std::string& field)
 
 std::string json_quote(std::string_view text) {
   return Json(std::string(text)).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string shown_number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", value);
+  return text;
 }
 
 }  // namespace ember

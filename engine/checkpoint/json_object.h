@@ -53,5 +53,7 @@ class JsonObject {
 
 // `text` as a JSON string with its quotes.
 std::string json_quote(std::string_view text);
+// A number as messages show it: six digits, an exponent where it is far from 1.
+std::string shown_number(double value);
 
 }  // namespace ember

@@ -13,6 +13,7 @@ namespace ember {
 namespace {
 
 constexpr size_t kMaxConfigBytes = size_t{16} << 20;
+constexpr double kMostRoutedScale = 1e6;
 constexpr const char* kModelType = "deepseek_v3";
 constexpr const char* kArchitecture = "DeepseekV3ForCausalLM";
 
@@ -52,6 +53,18 @@ Status check_architecture(const JsonObject& json) {
                        std::string("\"") + kArchitecture + "\"");
   }
   return {};
+}
+
+// The reference would read such weights through their scales, whatever their dtype is.
+Status check_quantization(const JsonObject& json) {
+  if (!json.has("quantization_config")) return {};
+  EMBER_ASSIGN(const JsonObject fields, json.object("quantization_config"));
+  std::string method = "no quant_method";
+  if (fields.has("quant_method")) {
+    EMBER_ASSIGN(method, fields.text("quant_method"));
+  }
+  return unsupported(json, "quantization_config", method + " weights",
+                     "bf16, fp16 or fp32 without this field (convert the checkpoint to bf16)");
 }
 
 // Fields whose other values would need another forward pass.
@@ -114,6 +127,12 @@ Status read_experts(const JsonObject& json, ModelConfig& config) {
   if (json.has("routed_scaling_factor")) {
     EMBER_ASSIGN(scale, json.number("routed_scaling_factor"));
   }
+  if (!(scale > 0 && scale <= kMostRoutedScale)) {
+    return Error{ErrorCode::kInvalidArgument, json.name("routed_scaling_factor") + ": found " +
+                                                  shown_number(scale) +
+                                                  ", expected more than 0 and at most " +
+                                                  shown_number(kMostRoutedScale)};
+  }
   config.routed_scale = static_cast<float>(scale);
   return {};
 }
@@ -123,7 +142,7 @@ Status read_norm_eps(const JsonObject& json, ModelConfig& config) {
   EMBER_ASSIGN(const double eps, json.number("rms_norm_eps"));
   if (!(eps > 0 && eps < 1)) {
     return Error{ErrorCode::kInvalidArgument, json.name("rms_norm_eps") + ": found " +
-                                                  std::to_string(eps) +
+                                                  shown_number(eps) +
                                                   ", expected a small number above 0"};
   }
   config.norm_eps = static_cast<float>(eps);
@@ -148,6 +167,7 @@ Status add_eos(const JsonObject& json, ModelConfig& config) {
 
 Status read_fields(const JsonObject& json, ModelConfig& config) {
   EMBER_TRY(check_architecture(json));
+  EMBER_TRY(check_quantization(json));
   EMBER_TRY(check_variants(json));
   config.model_type = kModelType;
   EMBER_TRY(read_size(json, "vocab_size", config.vocab_size));

@@ -31,6 +31,11 @@ Status check_sizes(const JsonObject& json, const ModelConfig& config) {
   if (config.rope_dim % 2 != 0) {
     return refuse(json, "qk_rope_head_dim", config.rope_dim, "an even number");
   }
+  constexpr uint32_t kMostLayers = 4096;
+  if (config.layers > kMostLayers) {
+    return refuse(json, "num_hidden_layers", config.layers,
+                  "at most " + std::to_string(kMostLayers));
+  }
   constexpr uint32_t kMostIds = std::numeric_limits<int32_t>::max();
   if (config.vocab_size > kMostIds) {
     return refuse(json, "vocab_size", config.vocab_size, "at most " + std::to_string(kMostIds));

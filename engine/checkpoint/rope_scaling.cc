@@ -13,6 +13,7 @@ namespace {
 constexpr double kDefaultTheta = 10000;
 constexpr double kDefaultBetaFast = 32;
 constexpr double kDefaultBetaSlow = 1;
+constexpr float kMostFactor = 1e6f;
 
 struct Rope {
   double theta = kDefaultTheta;
@@ -32,7 +33,7 @@ bool same(const Rope& a, const Rope& b) {
 Error refuse(const JsonObject& json, const std::string& field, double found,
              const std::string& expected) {
   return {ErrorCode::kInvalidArgument,
-          json.name(field) + ": found " + std::to_string(found) + ", expected " + expected};
+          json.name(field) + ": found " + shown_number(found) + ", expected " + expected};
 }
 
 Result<double> number_or(const JsonObject& json, const std::string& field, double absent) {
@@ -64,7 +65,7 @@ Status check_yarn(const JsonObject& json, const YarnConfig& yarn) {
   if (!(yarn.beta_slow > 0)) return refuse(json, "beta_slow", yarn.beta_slow, "more than 0");
   if (!(yarn.beta_fast >= yarn.beta_slow)) {
     return refuse(json, "beta_fast", yarn.beta_fast,
-                  "at least beta_slow, " + std::to_string(yarn.beta_slow));
+                  "at least beta_slow, " + shown_number(yarn.beta_slow));
   }
   if (yarn.mscale < 0) return refuse(json, "mscale", yarn.mscale, "0 or more");
   if (yarn.mscale_all_dim < 0) {
@@ -121,6 +122,22 @@ double correction_index(const ModelConfig& config, double rotations) {
          (2 * std::log(config.rope_theta));
 }
 
+// Each field may be right alone, and their product still no number that the softmax can use.
+Status check_factors(const JsonObject& json, const ModelConfig& config) {
+  const auto usable = [](float factor) { return factor > 0 && factor <= kMostFactor; };
+  if (!usable(config.rope_amplitude())) {
+    return refuse(json, "rope_scaling", config.rope_amplitude(),
+                  "an attention factor (of factor, mscale and mscale_all_dim) of more than 0 and "
+                  "at most " + shown_number(kMostFactor));
+  }
+  if (!usable(config.softmax_scale())) {
+    return refuse(json, "rope_scaling", config.softmax_scale(),
+                  "a softmax scale (of factor and mscale_all_dim) of more than 0 and at most " +
+                      shown_number(kMostFactor));
+  }
+  return {};
+}
+
 }  // namespace
 
 Status read_rope(const JsonObject& json, ModelConfig& config) {
@@ -139,7 +156,7 @@ Status read_rope(const JsonObject& json, ModelConfig& config) {
   }
   config.rope_theta = rope ? rope->theta : theta;
   if (rope) config.yarn = rope->yarn;
-  return {};
+  return check_factors(json, config);
 }
 
 float ModelConfig::softmax_scale() const {

@@ -69,6 +69,12 @@ Status ChatSessionImpl::load(const std::string& id) {
   std::string wanted = id;
   if (id == "last") {
     EMBER_ASSIGN(const std::vector<Conversation> heads, store->list());
+    if (store->unreadable_heads() > 0) {
+      return {ErrorCode::kCorruption,
+              std::to_string(store->unreadable_heads()) +
+                  " conversations of the store cannot be read, perhaps the last; name the one to "
+                  "resume (emberkv ls --conversations)"};
+    }
     if (heads.empty()) return {ErrorCode::kInvalidArgument, "the store holds no conversation"};
     wanted = heads.front().id;
   }
@@ -80,9 +86,9 @@ Status ChatSessionImpl::load(const std::string& id) {
                 engine_.identity().name_space.hex() + ")"};
   }
   if (conversation_.template_name != template_.name()) {
-    return {ErrorCode::kInvalidArgument,
-            "conversation " + wanted + " uses the template " + conversation_.template_name +
-                "; this run uses " + std::string(template_.name())};
+    return {ErrorCode::kInvalidArgument, "conversation " + wanted + " uses the template " +
+                                             conversation_.template_name + "; this run uses " +
+                                             std::string(template_.name())};
   }
   return {};
 }
@@ -94,8 +100,9 @@ bool ChatSessionImpl::stored_on_disk(const std::function<Status(Conversations&)>
   const Ticket ticket =
       engine_.device().run_host(HostLane::kWrite, [store, write] { return write(*store); });
   auto result = std::make_shared<std::pair<bool, bool>>(false, false);  // reported, good
-  engine_.scheduler().watch(ticket,
-                            [result](const Status& status) { *result = {true, status.ok()}; });
+  engine_.scheduler().watch(ticket, [result](const Status& status) {
+    *result = {true, status.ok()};
+  });
   if (!wait) return true;
   const int64_t deadline_us = system_clock().now_us() + kWriteTimeoutUs;
   engine_.scheduler().run_until(
@@ -142,10 +149,10 @@ Result<TurnOutcome> ChatSessionImpl::ask(std::string_view user, const TurnOption
   EMBER_ASSIGN(std::vector<TokenId> prompt, turn_tokens(user));
   const size_t length = all_tokens().size() + prompt.size();
   if (length >= engine_.context_tokens()) {
-    return {ErrorCode::kInvalidArgument,
-            "the conversation would have " + std::to_string(length) +
-                " tokens; the context holds " + std::to_string(engine_.context_tokens()) +
-                ", answer included"};
+    return {ErrorCode::kInvalidArgument, "the conversation would have " + std::to_string(length) +
+                                             " tokens; the context holds " +
+                                             std::to_string(engine_.context_tokens()) +
+                                             ", answer included"};
   }
   Turn turn;
   turn.user = std::string(user);

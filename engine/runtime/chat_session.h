@@ -1,9 +1,12 @@
-// Chat session: one conversation: its turns in the store, its tokens in the cache, its answer resumed.
+// Chat session: one conversation: its turns in the store, its tokens in the cache, its answer
+// resumed.
 //
 // Journey    user text -> [chat_session] -> request -> answer; conversations database beside it
-// Owns       the conversation's token ids: what was sampled is kept as sampled, never tokenised anew
+// Owns       the conversation's token ids: what was sampled is kept as sampled, never tokenised
+//            anew
 // Invariant  a user's message is synced before its prefill, sampled ids every 16 tokens and at the
-//            turn's end; a turn is reported durable only after its latents, tail and text are synced
+//            turn's end; a turn is reported durable only after its latents, tail and text are
+//            synced
 // Threads    engine thread only
 #pragma once
 
@@ -26,7 +29,8 @@ struct TurnOptions {
   uint32_t max_tokens = 256;
   float temperature = 0;
   uint64_t seed = 1;
-  std::function<void(TokenId id, std::string_view text)> on_text;  // as it is drawn; text may be empty
+  std::function<void(TokenId id, std::string_view text)>
+      on_text;  // as it is drawn; text may be empty
 };
 
 struct TurnOutcome {
@@ -39,10 +43,11 @@ struct TurnOutcome {
 class ChatSession {
  public:
   // Begins a conversation. Without a usable store it lives in memory only.
-  static Result<std::unique_ptr<ChatSession>> begin(Engine& engine, const ChatTemplate& chat_template,
+  static Result<std::unique_ptr<ChatSession>> begin(Engine& engine,
+                                                    const ChatTemplate& chat_template,
                                                     std::string_view system);
-  // `id`: a conversation's id, or "last" for the newest. Errors: kInvalidArgument (none such, or made
-  // with another model: both are named).
+  // `id`: a conversation's id, or "last" for the newest. Errors: kInvalidArgument (none such, or
+  // made with another model: both are named).
   static Result<std::unique_ptr<ChatSession>> resume(Engine& engine,
                                                      const ChatTemplate& chat_template,
                                                      const std::string& id);
@@ -51,8 +56,8 @@ class ChatSession {
   virtual const Conversation& conversation() const = 0;
   // True when the last answer was cut (by a kill): finish_answer goes on with it.
   virtual bool has_cut_answer() const = 0;
-  // Goes on with a cut answer, with its own seed, temperature and limit. `on_text` first gets the part
-  // that is already there.
+  // Goes on with a cut answer, with its own seed, temperature and limit. `on_text` first gets the
+  // part that is already there.
   virtual Result<TurnOutcome> finish_answer(const TurnOptions& options) = 0;
   // Asks and answers one turn. Errors: kInvalidArgument when the conversation no longer fits the
   // context (both lengths are named).

@@ -87,11 +87,11 @@ Status EngineImpl::open_model() {
     EMBER_ASSIGN(tokenizer_, Tokenizer::load(options_.model_path));
   }
   device_ = make_cpu_device({.workers = options_.workers});
-  EMBER_ASSIGN(weights_, load_weights(checkpoint, config, options_.precision, *device_,
-                                      progress("weights")));
+  EMBER_ASSIGN(weights_,
+               load_weights(checkpoint, config, options_.precision, *device_, progress("weights")));
   EMBER_ASSIGN(const BlockHash fingerprint, checkpoint->fingerprint(progress("fingerprint")));
-  layout_ = model_kv_layout(config, options_.precision, options_.block_tokens,
-                            options_.layers_per_group);
+  layout_ =
+      model_kv_layout(config, options_.precision, options_.block_tokens, options_.layers_per_group);
   identity_ = make_identity(config, fingerprint, layout_, *device_, options_.attention);
   return {};
 }
@@ -112,9 +112,10 @@ Status EngineImpl::open_cache() {
   cache.name_space = identity_.name_space;
   cache.numerics_build = identity_.numerics_build;
   cache.ram_bytes = ram_bytes;
-  cache.disk_bytes = options_.disk_bytes > 0 || options_.store_path.empty()
-                         ? options_.disk_bytes
-                         : default_disk_bytes(options_.store_path);
+  cache.disk_bytes = options_.disk_bytes;
+  if (cache.disk_bytes == 0 && !cache.store_path.empty()) {
+    EMBER_ASSIGN(cache.disk_bytes, default_disk_bytes(cache.store_path));
+  }
   cache.request_tokens = std::max<uint64_t>(context_tokens_, 1);
   EMBER_ASSIGN(cache_, BlockCache::open(cache, *device_));
   return {};
@@ -152,9 +153,9 @@ Outcome EngineImpl::run(Request request) {
   Outcome outcome;
   for (TokenId id : request.prompt) {
     if (id >= 0 && static_cast<uint32_t>(id) < config().vocab_size) continue;
-    outcome.status = {ErrorCode::kInvalidArgument,
-                      "token " + std::to_string(id) + " is outside the model's vocabulary of " +
-                          std::to_string(config().vocab_size)};
+    outcome.status = {ErrorCode::kInvalidArgument, "token " + std::to_string(id) +
+                                                       " is outside the model's vocabulary of " +
+                                                       std::to_string(config().vocab_size)};
     return outcome;
   }
   bool done = false;
@@ -178,8 +179,7 @@ bool EngineImpl::make_durable(int64_t timeout_us) {
   auto result = std::make_shared<std::pair<bool, bool>>(false, false);  // reported, good
   scheduler_->watch(ticket, [result](const Status& status) { *result = {true, status.ok()}; });
   const int64_t deadline_us = system_clock().now_us() + timeout_us;
-  scheduler_->run_until(
-      [&] { return result->first || system_clock().now_us() >= deadline_us; });
+  scheduler_->run_until([&] { return result->first || system_clock().now_us() >= deadline_us; });
   return result->first && result->second;
 }
 

@@ -2,7 +2,8 @@
 //
 // Journey    options -> [engine] -> scheduler; the one place where all rooms meet
 // Owns       device, weights, tokenizer, block cache, forward, scheduler, in that order
-// Invariant  a store that is damaged is no error: requests run without it and cache().health() says so
+// Invariant  a store that is damaged is no error: requests run without it and cache().health() says
+//            so
 // Threads    engine thread only (the thread that opened it)
 #pragma once
 
@@ -26,16 +27,16 @@ namespace ember {
 
 struct EngineOptions {
   std::string model_path;
-  std::string store_path;          // empty: no store
-  uint64_t ram_bytes = 0;          // 0: default_ram_bytes()
-  uint64_t disk_bytes = 0;         // 0: default_disk_bytes(store_path)
-  uint64_t context_tokens = 0;     // 0: the model's, or what the RAM holds
-  uint32_t chunk_tokens = 256;     // prefill step
+  std::string store_path;       // empty: no store
+  uint64_t ram_bytes = 0;       // 0: default_ram_bytes()
+  uint64_t disk_bytes = 0;      // 0: default_disk_bytes(store_path)
+  uint64_t context_tokens = 0;  // 0: the model's, or what the RAM holds
+  uint32_t chunk_tokens = 256;  // prefill step
   uint32_t block_tokens = kDefaultBlockTokens;
-  uint32_t layers_per_group = 0;   // 0: chosen by size
+  uint32_t layers_per_group = 0;  // 0: chosen by size
   DType precision = DType::kBf16;
   AttentionForm attention = AttentionForm::kAbsorb;
-  int workers = 0;                 // 0: every core
+  int workers = 0;  // 0: every core
   bool need_tokenizer = true;
   std::function<void(std::string_view what, double done)> progress;  // may be empty; done in [0, 1]
 };
@@ -57,8 +58,8 @@ class Engine {
 
   // Runs one request to its end on the calling thread (the engine thread).
   virtual Outcome run(Request request) = 0;
-  // Writes out what is not durable yet and waits for it (at most `timeout_us`). False: not all of it
-  // became durable; cache().stats() says how much.
+  // Writes out what is not durable yet and waits for it (at most `timeout_us`). False: not all of
+  // it became durable; cache().stats() says how much.
   virtual bool make_durable(int64_t timeout_us = 60'000'000) = 0;
 };
 

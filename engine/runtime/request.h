@@ -18,7 +18,9 @@ namespace ember {
 enum class FinishReason : uint8_t { kStop, kLength, kFailed };
 
 constexpr const char* finish_reason_name(FinishReason reason) {
-  return reason == FinishReason::kStop ? "stop" : reason == FinishReason::kLength ? "length" : "failed";
+  return reason == FinishReason::kStop     ? "stop"
+         : reason == FinishReason::kLength ? "length"
+                                           : "failed";
 }
 
 // Where the time to the first token went, in microseconds.
@@ -33,21 +35,21 @@ struct TtftParts {
 struct Outcome {
   std::vector<TokenId> token_ids;  // drawn by this request, without the end token
   FinishReason finish = FinishReason::kFailed;
-  Status status;                   // why, when kFailed
+  Status status;  // why, when kFailed
   uint64_t prompt_tokens = 0;
-  uint64_t computed_tokens = 0;    // of the prompt; restored + computed = prompt
+  uint64_t computed_tokens = 0;  // of the prompt; restored + computed = prompt
   RestoreReport restore;
   TtftParts ttft;
-  int64_t decode_us = 0;           // from the first drawn token to the last
+  int64_t decode_us = 0;  // from the first drawn token to the last
 };
 
 struct Request {
-  std::vector<TokenId> prompt;     // at least one token
-  uint32_t max_tokens = 0;         // to draw; at least 1; cut to what the context leaves
+  std::vector<TokenId> prompt;  // at least one token
+  uint32_t max_tokens = 0;      // to draw; at least 1; cut to what the context leaves
   float temperature = 0;
   uint64_t seed = 0;
-  bool use_cache = true;           // false: neither matches nor is matched
-  std::function<void(TokenId)> on_token;       // each drawn token but the end token
+  bool use_cache = true;                        // false: neither matches nor is matched
+  std::function<void(TokenId)> on_token;        // each drawn token but the end token
   std::function<void(const Outcome&)> on_done;  // once, on the engine thread
 };
 

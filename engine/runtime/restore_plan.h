@@ -18,7 +18,7 @@ struct RestorePlan {
 };
 
 // Takes every known token: on the CPU device even the disk is many times faster than prefill
-// (bench/restore_bench prints both).
+// (bench/engine_bench prints both).
 inline RestorePlan plan_restore(size_t prompt_tokens, const BlockCache::Match& match) {
   const size_t restore = std::min(match.tokens, prompt_tokens - 1);
   return {.restore_tokens = restore, .compute_tokens = prompt_tokens - restore};

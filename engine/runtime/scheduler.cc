@@ -78,10 +78,10 @@ Status SchedulerImpl::submit(Request request) {
   EMBER_CHECK(request.max_tokens >= 1, "a request draws at least one token");
   if (request.prompt.empty()) return {ErrorCode::kInvalidArgument, "the prompt has no tokens"};
   if (request.prompt.size() >= options_.context_tokens) {
-    return {ErrorCode::kInvalidArgument,
-            "the prompt has " + std::to_string(request.prompt.size()) +
-                " tokens; the context holds " + std::to_string(options_.context_tokens) +
-                ", answer included"};
+    return {ErrorCode::kInvalidArgument, "the prompt has " + std::to_string(request.prompt.size()) +
+                                             " tokens; the context holds " +
+                                             std::to_string(options_.context_tokens) +
+                                             ", answer included"};
   }
   if (queued_.size() >= options_.max_queued) {
     return {ErrorCode::kBusy, std::to_string(queued_.size()) + " requests are waiting already"};
@@ -141,8 +141,8 @@ void SchedulerImpl::admit() {
     BlockCache::Match match;
     if (sequence.request.use_cache) match = cache_.match(sequence.request.prompt);
     const RestorePlan plan = plan_restore(sequence.prompt_tokens, match);
-    auto chain = cache_.open_chain(sequence.request.prompt, plan.restore_tokens,
-                                   sequence.limit_tokens);
+    auto chain =
+        cache_.open_chain(sequence.request.prompt, plan.restore_tokens, sequence.limit_tokens);
     const bool full = !chain.ok() && chain.error().code == ErrorCode::kCapacity;
     if (full && (!running_.empty() || cache_.busy())) return;
     sequence.outcome.ttft.queue_us = start_us - sequence.submitted_us;

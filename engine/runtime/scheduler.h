@@ -1,6 +1,7 @@
 // Scheduler: the engine thread's loop. Admits requests, restores, cuts prompts in chunks, decodes.
 //
-// Journey    request -> [scheduler] -> block_cache (restore) -> forward (steps) -> block_cache (commit)
+// Journey    request -> [scheduler] -> block_cache (restore) -> forward (steps) -> block_cache
+//            (commit)
 // Owns       the running sequences and the one step in flight
 // Invariant  never computes and never waits for one ticket: it sleeps in Device::wait_any only;
 //            every request ends in exactly one on_done
@@ -22,10 +23,10 @@
 namespace ember {
 
 struct SchedulerOptions {
-  size_t chunk_tokens = 256;     // most prompt tokens of one sequence in a step
-  size_t max_running = 8;        // sequences that have device slots
-  size_t max_queued = 64;        // requests that wait; more are refused with kBusy
-  size_t context_tokens = 0;     // prompt and answer together
+  size_t chunk_tokens = 256;  // most prompt tokens of one sequence in a step
+  size_t max_running = 8;     // sequences that have device slots
+  size_t max_queued = 64;     // requests that wait; more are refused with kBusy
+  size_t context_tokens = 0;  // prompt and answer together
   std::vector<uint32_t> stop_ids;
   const Clock* clock = nullptr;  // null: the system's
 };

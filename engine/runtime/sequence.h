@@ -20,11 +20,11 @@ enum class Phase : uint8_t { kQueued, kRestoring, kPrefill, kDecode, kDone };
 
 struct Sequence {
   Request request;
-  std::vector<TokenId> tokens;   // the prompt, then what was drawn
+  std::vector<TokenId> tokens;  // the prompt, then what was drawn
   size_t prompt_tokens = 0;
-  size_t limit_tokens = 0;       // prompt and answer may have together
-  size_t computed = 0;           // tokens whose latents are in place
-  size_t in_step = 0;            // tokens of it in the step in flight
+  size_t limit_tokens = 0;  // prompt and answer may have together
+  size_t computed = 0;      // tokens whose latents are in place
+  size_t in_step = 0;       // tokens of it in the step in flight
   Phase phase = Phase::kQueued;
   std::unique_ptr<Chain> chain;
   Outcome outcome;

@@ -4,7 +4,9 @@
 // Invariant  applied to the tables of any version from 14 to 16 it gives those of 16, which the
 //            `tokenizers` package carries; Debian 12's Oniguruma carries 14
 // Threads    constant data
-// Source     the Unicode character database, versions 14.0 and 16.0
+// Source     Unicode character database, General_Category of 14.0 against 16.0: exactly the code
+//            points that differ, as Python's unicodedata (14.0.0) and unicodedata2 (16.0.0) say;
+//            Han: the unified ideographs among them
 #pragma once
 
 #include <cstdint>

@@ -17,8 +17,7 @@ namespace ember {
 // are those of a run that computes everything.
 inline void expect_exact_after_loss(Rig& rig, size_t length, size_t more,
                                     const std::vector<Tier>& tiers, uint64_t seed) {
-  SCOPED_TRACE("length " + std::to_string(length) + ", tiers lost " +
-               std::to_string(tiers.size()));
+  SCOPED_TRACE("length " + std::to_string(length) + ", tiers lost " + std::to_string(tiers.size()));
   const std::vector<TokenId> all = rig.random_tokens(length + more, seed);
   const std::vector<TokenId> prefix(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(length));
   const FeedResult written = rig.feed(prefix);

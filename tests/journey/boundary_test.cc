@@ -6,8 +6,7 @@
 namespace ember {
 namespace {
 
-const std::vector<std::vector<Tier>> kLosses = {
-    {}, {Tier::kDevice}, {Tier::kDevice, Tier::kHost}};
+const std::vector<std::vector<Tier>> kLosses = {{}, {Tier::kDevice}, {Tier::kDevice, Tier::kHost}};
 
 TEST(BoundaryTest, RestoredFromEveryTierAroundEveryBoundary) {
   const TempFolder folder;

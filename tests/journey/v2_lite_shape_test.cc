@@ -1,7 +1,6 @@
-// The same equalities on a random model of DeepSeek-V2-Lite's dimensions: 576-value rows, no q_lora,
-// several layer groups that each hold one layer.
+// The same equalities on a random model of DeepSeek-V2-Lite's dimensions: 576-value rows, no
+// q_lora, several layer groups that each hold one layer.
 #include "tests/journey/boundary.h"
-
 #include "tests/support/temp_folder.h"
 #include "tools/make_random_model.h"
 
@@ -10,8 +9,11 @@ namespace {
 
 TEST(V2LiteShapeTest, RestoredBitForBitAroundABoundaryAndFromEveryTier) {
   const TempFolder folder;
-  const Status made = make_random_model(two_layers_of_v2_lite(/*routed_experts=*/6), /*seed=*/3,
-                                        DType::kBf16, folder / "model");
+  auto config = load_model_config(std::string(EMBER_SOURCE_DIR) + "/configs/v2_lite_two_layers");
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  config.value().routed_experts = 6;
+  const Status made =
+      make_random_model(config.value(), /*seed=*/3, DType::kBf16, folder / "model");
   ASSERT_TRUE(made.ok()) << made.error().message;
   for (AttentionForm form : {AttentionForm::kAbsorb, AttentionForm::kNaive}) {
     Rig rig({.model_path = folder / "model",

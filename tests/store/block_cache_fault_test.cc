@@ -1,7 +1,9 @@
 // Bad luck on the disk: each becomes a miss, a counter and a recompute, never a wrong byte.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
+#include <utility>
 
 #include "tests/store/cache_harness.h"
 
@@ -183,6 +185,36 @@ TEST(FaultyDiskTest, OnlyWhatWasFlushedIsReportedDurable) {
   EXPECT_EQ(harness.cache().stats().durable_blocks, 0u);
   harness.sync();
   EXPECT_EQ(harness.cache().stats().durable_blocks, 6u);
+}
+
+TEST(FaultyDiskTest, BlocksThatTheDiskLostAreNotDurableUntilTheyAreWrittenAgain) {
+  MemoryStore store;
+  bool lose = true;
+  store.before_flush = [&]() -> Status {
+    if (!std::exchange(lose, false)) return {};
+    store.lose_unflushed();
+    return Error{ErrorCode::kCancelled, "six blocks were lost"};
+  };
+  const auto tokens = CacheHarness::tokens(11, kLength);
+  CacheHarness harness({}, store);
+  harness.feed(tokens);
+  const Ticket ticket = harness.cache().sync();
+  ASSERT_TRUE(ticket);
+  Status told;
+  std::array<Completion, 1> done;
+  for (bool waiting = true; waiting && harness.device().wait_any(0, done) > 0;) {
+    if (!harness.cache().handle(done[0])) {
+      told = done[0].status;
+      waiting = false;
+    }
+  }
+  EXPECT_FALSE(told.ok()) << "who waited for durability is told";
+  EXPECT_EQ(harness.cache().stats().durable_blocks, 0u);
+  harness.sync();
+  EXPECT_EQ(harness.cache().stats().durable_blocks, 6u);
+  harness.expect_sound();
+  harness.reopen();
+  EXPECT_EQ(harness.feed(tokens).restored, kLength - 1);
 }
 
 TEST(FaultyDiskTest, TurnEndIsFlushedWhenNothingElseRuns) {

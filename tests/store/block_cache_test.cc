@@ -45,10 +45,12 @@ TEST(BlockCacheTest, RestoredBytesAreEqualFromEveryTier) {
       harness.drain();
       EXPECT_EQ(harness.feed(tokens).restored, length - 1);
       harness.sync();
+      harness.drain();
       harness.cache().drop_tier(Tier::kDevice);
       const auto host = harness.feed(tokens);
       EXPECT_EQ(in_tier(host.report, Tier::kHost), length - 1);
       harness.sync();
+      harness.drain();
       harness.cache().drop_tier(Tier::kDevice);
       harness.cache().drop_tier(Tier::kHost);
       const auto disk = harness.feed(tokens);
@@ -110,6 +112,25 @@ TEST(BlockCacheTest, CommittedTwiceIsStoredOnce) {
   EXPECT_EQ(stats.offloaded_blocks, 2u);
   EXPECT_EQ(stats.durable_blocks, 2u);
   EXPECT_EQ(store.blocks.size(), 2u);
+  harness.expect_sound();
+}
+
+TEST(BlockCacheTest, BlockComputedAgainIsComparedWithWhatWasStored) {
+  MemoryStore store;
+  CacheHarness harness({}, store);
+  const auto tokens = CacheHarness::tokens(16, 64);
+  harness.feed(tokens, false);
+  harness.sync();
+  harness.feed(tokens, false, false);
+  harness.drain();
+  EXPECT_EQ(harness.cache().stats().dedup_checked, 1u);
+  EXPECT_EQ(harness.cache().stats().dedup_mismatch, 0u);
+  // As if the earlier run had computed something else.
+  store.blocks.begin()->second.record.groups[1].checksum ^= 1;
+  harness.feed(tokens, false, false);
+  harness.drain();
+  EXPECT_EQ(harness.cache().stats().dedup_checked, 2u);
+  EXPECT_EQ(harness.cache().stats().dedup_mismatch, 1u);
   harness.expect_sound();
 }
 

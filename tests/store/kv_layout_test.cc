@@ -66,7 +66,8 @@ TEST(KvLayoutTest, ScatterUndoesGatherForEveryTokenCount) {
     for (uint32_t g = 0; g < layout.group_count(); ++g) {
       std::vector<std::byte> packed(layout.group_bytes(g, tokens));
       gather_group(layout, g, tokens, slot.data(), packed.data());
-      scatter_group(layout, g, tokens, packed.data(), back.data());
+      const LayerGroup& group = layout.group(g);
+      scatter_layers(layout, group.first_layer, group.layers, tokens, packed.data(), back.data());
     }
     for (uint32_t layer = 0; layer < 5; ++layer) {
       size_t at = layout.layer_offset(layer);

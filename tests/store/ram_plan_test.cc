@@ -53,7 +53,30 @@ TEST(RamPlanTest, TheLeastThatIsNamedWouldDo) {
 
 TEST(RamPlanTest, DefaultsAreSane) {
   EXPECT_GT(default_ram_bytes(), 0u);
-  EXPECT_LE(default_disk_bytes("/no/such/place/yet"), uint64_t{20} << 30);
+  const Result<uint64_t> disk = default_disk_bytes("/no/such/place/yet");
+  if (disk.ok()) EXPECT_LE(*disk, uint64_t{20} << 30);
+}
+
+TEST(RamPlanTest, DiskShareIsHalfOfWhatAStoreCouldHave) {
+  constexpr uint64_t kGiB = uint64_t{1} << 30;
+  EXPECT_EQ(share_of_disk("s", 8 * kGiB, std::nullopt).value(), 4 * kGiB);
+  EXPECT_EQ(share_of_disk("s", 100 * kGiB, std::nullopt).value(), 20 * kGiB);
+  EXPECT_EQ(share_of_disk("s", 6 * kGiB, 2 * kGiB).value(), 4 * kGiB) << "opened again: no other";
+}
+
+TEST(RamPlanTest, StoreOnAFullDiskKeepsWhatItHolds) {
+  constexpr uint64_t kGiB = uint64_t{1} << 30;
+  EXPECT_EQ(share_of_disk("s", 0, 3 * kGiB).value(), 3 * kGiB);
+  EXPECT_EQ(share_of_disk("s", 0, 1000).value(), kLeastDiskBytes);
+}
+
+TEST(RamPlanTest, NewStoreWithoutRoomIsRefusedByItsPath) {
+  const Result<uint64_t> refused = share_of_disk("/full/store", 1 << 20, std::nullopt);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kCapacity);
+  EXPECT_NE(refused.error().message.find("/full/store"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("1.00 MiB free"), std::string::npos)
+      << refused.error().message;
 }
 
 TEST(DiskPlanTest, SharesAddUp) {

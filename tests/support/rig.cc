@@ -31,8 +31,8 @@ Rig::Rig(RigOptions options) : options_(std::move(options)) {
   const ModelConfig config = must(load_model_config(options_.model_path));
   std::shared_ptr<Checkpoint> checkpoint = must(Checkpoint::open(options_.model_path));
   weights_ = must(load_weights(checkpoint, config, options_.precision, *device_, {}));
-  layout_ = model_kv_layout(config, options_.precision, kDefaultBlockTokens,
-                            options_.layers_per_group);
+  layout_ =
+      model_kv_layout(config, options_.precision, kDefaultBlockTokens, options_.layers_per_group);
   identity_ = make_identity(config, must(checkpoint->fingerprint({})), layout_, *device_,
                             options_.attention);
   open();

@@ -19,7 +19,7 @@ namespace ember {
 
 struct RigOptions {
   std::string model_path = {};
-  std::string store_path = {};      // empty: no store
+  std::string store_path = {};  // empty: no store
   AttentionForm attention = AttentionForm::kAbsorb;
   DType precision = DType::kBf16;
   uint32_t layers_per_group = 0;
@@ -27,15 +27,15 @@ struct RigOptions {
   size_t context_tokens = 512;
   uint64_t ram_bytes = 512u << 20;
   uint64_t disk_bytes = 256u << 20;
-  uint64_t sim_seed = 0;            // not 0: on a simulated device
+  uint64_t sim_seed = 0;  // not 0: on a simulated device
   int workers = 2;
 };
 
 struct FeedResult {
   RestoreReport report;
   size_t computed_tokens = 0;
-  std::vector<float> last_logits;   // after the last token
-  std::vector<std::byte> latents;   // of all tokens: per token, per layer one row
+  std::vector<float> last_logits;  // after the last token
+  std::vector<std::byte> latents;  // of all tokens: per token, per layer one row
 };
 
 class Rig {

@@ -29,8 +29,9 @@ TEST(PlantedHandbookTest, EveryFactStandsInTheTextOnceAndIsAsked) {
     std::set<std::string> questions;
     for (const PlantedQuestion& question : planted->questions) {
       // "What is the X of Y?" -> "The X of Y is VALUE."
-      const std::string subject = question.question.substr(8, question.question.size() - 9);
-      const std::string sentence = "T" + subject.substr(1) + " is " + question.value + ".";
+      std::string sentence = question.question.substr(8, question.question.size() - 9);
+      sentence[0] = 'T';
+      sentence += " is " + question.value + ".";
       const size_t at = planted->text.find(sentence);
       EXPECT_NE(at, std::string::npos) << sentence;
       EXPECT_EQ(planted->text.find(sentence, at + 1), std::string::npos) << sentence;

@@ -7,6 +7,7 @@
 
 #include "engine/runtime/chat_session.h"
 #include "engine/text/chat_template.h"
+#include "engine/text/text_file.h"
 #include "tools/commands/exit_code.h"
 #include "tools/commands/progress.h"
 #include "tools/commands/report.h"
@@ -23,6 +24,7 @@ class ChatLoop {
     if (session_.has_cut_answer()) {
       print_question(session_.conversation().turns.back().user);
       report(session_.finish_answer(turn_options()), true);
+      if (session_.has_cut_answer()) return kExitFailed;
     }
     std::string line;
     while (print_prompt_sign(), std::getline(in, line)) {
@@ -30,6 +32,8 @@ class ChatLoop {
       if (line == "/exit") break;
       if (line.empty()) continue;
       report(session_.ask(line, turn_options()), false);
+      // The question stands and its answer failed: only another run can go on with it.
+      if (session_.has_cut_answer()) return kExitFailed;
     }
     return failed_ && !options_.interactive ? kExitFailed : kExitOk;
   }

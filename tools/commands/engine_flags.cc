@@ -1,9 +1,7 @@
 // Opening the engine from flags, and the two kinds of line that go to standard error.
 #include "tools/commands/engine_flags.h"
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <utility>
 
 #include "store/store_directory.h"
@@ -14,7 +12,7 @@ namespace {
 std::string one_line(std::string_view message) {
   std::string line(message);
   for (char& c : line) {
-    if (c == '\n' || c == '\r') c = ' ';
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';  // what a message quotes may hold anything
   }
   return line;
 }
@@ -70,23 +68,6 @@ void print_error(std::string_view message) {
 
 void print_warning(std::string_view message) {
   std::fprintf(stderr, "emberkv: warning: %s\n", one_line(message).c_str());
-}
-
-Result<std::string> read_text_file(const std::string& path) {
-  const auto failed = [&path] {
-    return Error{ErrorCode::kIo, path + ": cannot be read: " + std::strerror(errno)};
-  };
-  std::FILE* file = std::fopen(path.c_str(), "rb");
-  if (file == nullptr) return failed();
-  std::string text;
-  char buffer[65536];
-  size_t got = 0;
-  while ((got = std::fread(buffer, 1, sizeof buffer, file)) > 0) text.append(buffer, got);
-  const bool bad = std::ferror(file) != 0;
-  Error error = bad ? failed() : Error{};
-  std::fclose(file);
-  if (bad) return error;
-  return text;
 }
 
 }  // namespace ember

@@ -44,7 +44,4 @@ void print_error(std::string_view message);
 // "emberkv: warning: MESSAGE".
 void print_warning(std::string_view message);
 
-// A whole file of the user's. Errors: kIo naming the path and the reason.
-Result<std::string> read_text_file(const std::string& path);
-
 }  // namespace ember

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "engine/text/chat_template.h"
+#include "engine/text/text_file.h"
 #include "tools/commands/progress.h"
 #include "tools/commands/report.h"
 
@@ -88,7 +89,7 @@ Status run_generate(const GenerateOptions& options, std::ostream& out) {
 
   const bool durable = engine->make_durable();
   report.load_us = engine->load_us();
-  report.health = engine->cache().health();
+  report.health = engine->cache().stats().health;
   if (!durable && report.health.state == StoreState::kOk) {
     print_warning("not all that was computed could be stored; the next run computes it again");
   }

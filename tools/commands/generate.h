@@ -2,7 +2,8 @@
 //
 // Journey    prompt text -> [generate] -> request -> answer on standard output
 // Invariant  returns only after what was computed is durable; with --json standard output is one
-// object Threads    main (it is the engine thread)
+//            object
+// Threads    main (it is the engine thread)
 #pragma once
 
 #include <cstdint>

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -37,7 +38,13 @@ Error NpyWriter::failure(const char* what) const {
 Result<std::unique_ptr<NpyWriter>> NpyWriter::create(const std::string& path, size_t rows,
                                                      size_t cols) {
   std::unique_ptr<NpyWriter> writer(new NpyWriter(path, rows * cols));
-  writer->unfinished_ = path + "." + std::to_string(::getpid()) + ".part";
+  // A device or a pipe is written as it is: renaming a file over it would replace it.
+  std::error_code absent;
+  const auto kind = std::filesystem::status(path, absent).type();
+  writer->in_place_ = kind != std::filesystem::file_type::regular &&
+                      kind != std::filesystem::file_type::not_found;
+  writer->unfinished_ =
+      writer->in_place_ ? path : path + "." + std::to_string(::getpid()) + ".part";
   writer->file_ = std::fopen(writer->unfinished_.c_str(), "wb");
   if (writer->file_ == nullptr) return writer->failure("cannot be created");
   const std::string text = header(rows, cols);
@@ -50,7 +57,11 @@ Result<std::unique_ptr<NpyWriter>> NpyWriter::create(const std::string& path, si
 NpyWriter::~NpyWriter() {
   if (file_ == nullptr) return;
   std::fclose(file_);
-  std::remove(unfinished_.c_str());
+  remove_unfinished();
+}
+
+void NpyWriter::remove_unfinished() const {
+  if (!in_place_) std::remove(unfinished_.c_str());
 }
 
 Status NpyWriter::append(std::span<const float> values) {
@@ -67,12 +78,13 @@ Status NpyWriter::finish() {
   std::FILE* file = std::exchange(file_, nullptr);
   if (std::fclose(file) != 0) {
     const Error error = failure("writing failed");
-    std::remove(unfinished_.c_str());
+    remove_unfinished();
     return error;
   }
+  if (in_place_) return {};
   if (std::rename(unfinished_.c_str(), path_.c_str()) != 0) {
     const Error error = failure("cannot be put in place");
-    std::remove(unfinished_.c_str());
+    remove_unfinished();
     return error;
   }
   return {};

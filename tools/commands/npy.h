@@ -2,7 +2,7 @@
 //
 // Journey    logits -> [npy] -> file
 // Owns       the unfinished file, removed unless finish() was called
-// Invariant  the final name holds a whole array or does not exist
+// Invariant  the final name holds a whole array or does not exist (devices and pipes apart)
 // Source     NumPy's NPY format, version 1.0
 #pragma once
 
@@ -33,9 +33,11 @@ class NpyWriter {
  private:
   NpyWriter(std::string path, size_t values) : path_(std::move(path)), expected_values_(values) {}
   Error failure(const char* what) const;
+  void remove_unfinished() const;
 
   std::string path_;
-  std::string unfinished_;
+  std::string unfinished_;  // where the bytes go until the end
+  bool in_place_ = false;   // the path is no regular file: written directly
   std::FILE* file_ = nullptr;
   size_t expected_values_ = 0;
   size_t values_ = 0;

@@ -61,6 +61,8 @@ Result<StoreSummary> summarise(const std::string& path) {
   const DiskTierStats disk = view.disk->stats();
   summary.epochs = disk.epochs;
   summary.health = disk.health;
+  const std::string obstacle = why_not_writable(path);
+  if (summary.health == "ok" && !obstacle.empty()) summary.health = "reading only: " + obstacle;
   summary.disk_bytes = directory_bytes(path);
   summary.blocks_bytes = directory_bytes(path + "/blocks");
   summary.conversations_bytes = directory_bytes(path + "/conversations");

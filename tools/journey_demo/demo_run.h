@@ -1,7 +1,8 @@
 // Demo run: the main job of EmberKV, played with real processes and real kills.
 //
 // Journey    handbook -> chat -> SIGKILL -> resume -> the same tokens as a twin that was never
-// killed Owns       a temporary folder with two stores, removed at the end unless it is to be kept
+//            killed
+// Owns       a temporary folder with two stores, removed at the end unless it is to be kept
 // Invariant  every figure was measured in this run; nothing is known beforehand but the questions
 // Threads    one; every wait is bounded
 #pragma once

@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-#include "tests/engine/checkpoint/temp_folder.h"
+#include "tests/support/temp_folder.h"
 
 namespace ember::testing {
 namespace {
@@ -19,18 +19,18 @@ TensorToWrite tensor(const std::string& name, const std::vector<float>& values) 
 }
 
 void write_sharded(const TempFolder& folder) {
-  ASSERT_TRUE(write_safetensors(folder.file("x1.safetensors"), {tensor("b", kSecond)}).ok());
-  ASSERT_TRUE(write_safetensors(folder.file("x2.safetensors"),
-                                {tensor("a", kFirst), tensor("stale", kFirst)})
-                  .ok());
-  write_file(folder.file("model.safetensors.index.json"),
-             R"({"metadata": {}, "weight_map": {"a": "x2.safetensors", "b": "x1.safetensors"}})");
+  ASSERT_TRUE(write_safetensors(folder / "x1.safetensors", {tensor("b", kSecond)}).ok());
+  ASSERT_TRUE(
+      write_safetensors(folder / "x2.safetensors", {tensor("a", kFirst), tensor("stale", kFirst)})
+          .ok());
+  folder.write("model.safetensors.index.json",
+               R"({"metadata": {}, "weight_map": {"a": "x2.safetensors", "b": "x1.safetensors"}})");
 }
 
 void write_single(const TempFolder& folder) {
-  ASSERT_TRUE(write_safetensors(folder.file("model.safetensors"),
-                                {tensor("a", kFirst), tensor("b", kSecond)})
-                  .ok());
+  ASSERT_TRUE(
+      write_safetensors(folder / "model.safetensors", {tensor("a", kFirst), tensor("b", kSecond)})
+          .ok());
 }
 
 Error refusal(const std::string& folder) {
@@ -56,7 +56,7 @@ TEST(CheckpointTest, ReshardingKeepsTensorsAndFingerprint) {
 TEST(CheckpointTest, FingerprintSeesEveryByteNameAndShape) {
   const auto print_of = [](const std::vector<TensorToWrite>& tensors) {
     const TempFolder folder;
-    EXPECT_TRUE(write_safetensors(folder.file("model.safetensors"), tensors).ok());
+    EXPECT_TRUE(write_safetensors(folder / "model.safetensors", tensors).ok());
     return std::move(Checkpoint::open(folder.path())).value()->fingerprint({}).value();
   };
   std::vector<float> changed = kFirst;
@@ -85,7 +85,7 @@ TEST(CheckpointTest, MissingAndMisshapenTensorsAreNamed) {
 TEST(CheckpointTest, Fp8WeightsAreRefusedByDtype) {
   const TempFolder folder;
   const std::vector<std::byte> bytes(4);
-  ASSERT_TRUE(write_safetensors(folder.file("model.safetensors"),
+  ASSERT_TRUE(write_safetensors(folder / "model.safetensors",
                                 {{"w", DType::kF8E4M3, {2, 2}, ConstBytes(bytes)}})
                   .ok());
   const Error error =
@@ -97,8 +97,8 @@ TEST(CheckpointTest, Fp8WeightsAreRefusedByDtype) {
 TEST(CheckpointTest, ShardsStayInTheFolder) {
   for (const char* name : {"../x.safetensors", "/etc/passwd", "..", "", "a\\\\b"}) {
     const TempFolder folder;
-    write_file(folder.file("model.safetensors.index.json"),
-               std::string(R"({"weight_map": {"a": ")") + name + "\"}}");
+    folder.write("model.safetensors.index.json",
+                 std::string(R"({"weight_map": {"a": ")") + name + "\"}}");
     const Error error = refusal(folder.path());
     EXPECT_EQ(error.code, ErrorCode::kInvalidArgument) << name;
     EXPECT_NE(error.message.find("weight_map.a"), std::string::npos) << error.message;
@@ -107,10 +107,10 @@ TEST(CheckpointTest, ShardsStayInTheFolder) {
 
 TEST(CheckpointTest, MissingFilesAreNamed) {
   const TempFolder folder;
-  EXPECT_EQ(refusal(folder.file("absent")).code, ErrorCode::kIo);
+  EXPECT_EQ(refusal(folder / "absent").code, ErrorCode::kIo);
   EXPECT_NE(refusal(folder.path()).message.find("model.safetensors"), std::string::npos);
   write_sharded(folder);
-  std::filesystem::remove(folder.file("x1.safetensors"));
+  std::filesystem::remove(folder / "x1.safetensors");
   const Error error = refusal(folder.path());
   EXPECT_EQ(error.code, ErrorCode::kIo);
   EXPECT_NE(error.message.find("x1.safetensors"), std::string::npos);
@@ -119,8 +119,7 @@ TEST(CheckpointTest, MissingFilesAreNamed) {
 TEST(CheckpointTest, AnIndexThatLiesIsRefused) {
   const TempFolder folder;
   write_sharded(folder);
-  write_file(folder.file("model.safetensors.index.json"),
-             R"({"weight_map": {"a": "x1.safetensors"}})");
+  folder.write("model.safetensors.index.json", R"({"weight_map": {"a": "x1.safetensors"}})");
   const Error error = refusal(folder.path());
   EXPECT_EQ(error.code, ErrorCode::kCorruption);
   EXPECT_NE(error.message.find("tensor a"), std::string::npos) << error.message;
@@ -136,7 +135,7 @@ class RememberedFingerprintTest : public ::testing::Test {
         write_safetensors(model(), {{"w", DType::kU8, {zeros.size()}, ConstBytes(zeros)}}).ok());
   }
   void TearDown() override { ::unsetenv("XDG_CACHE_HOME"); }
-  std::string model() const { return folder_.file("model.safetensors"); }
+  std::string model() const { return folder_ / "model.safetensors"; }
   // The fingerprint, and whether the weights were read for it.
   std::pair<BlockHash, bool> take() const {
     bool hashed = false;

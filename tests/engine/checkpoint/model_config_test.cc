@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "tests/engine/checkpoint/temp_folder.h"
+#include "tests/support/temp_folder.h"
 
 namespace ember::testing {
 namespace {
@@ -20,7 +20,7 @@ class ModelConfigTest : public ::testing::Test {
     const size_t at = text.find(from);
     EXPECT_NE(at, std::string::npos) << from;
     text.replace(at, from.size(), to);
-    write_file(folder_.file("config.json"), text);
+    folder_.write("config.json", text);
     return load_model_config(folder_.path());
   }
   void expect_refused(const std::string& from, const std::string& to, const std::string& field,
@@ -121,11 +121,11 @@ TEST_F(ModelConfigTest, QueriesWithoutLowRankAndPlainRope) {
 }
 
 TEST_F(ModelConfigTest, EndTokensAreTheUnionOfBothFiles) {
-  write_file(folder_.file("generation_config.json"), R"({"eos_token_id": [7, 1, 9]})");
+  folder_.write("generation_config.json", R"({"eos_token_id": [7, 1, 9]})");
   const auto config = with("\"eos_token_id\": 1", "\"eos_token_id\": [1, 5]");
   ASSERT_TRUE(config.ok());
   EXPECT_EQ(config.value().eos_ids, (std::vector<uint32_t>{1, 5, 7, 9}));
-  write_file(folder_.file("generation_config.json"), R"({"eos_token_id": 320})");
+  folder_.write("generation_config.json", R"({"eos_token_id": 320})");
   const auto refused = load_model_config(folder_.path());
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().message.find("generation_config.json"), std::string::npos);
@@ -181,9 +181,9 @@ TEST_F(ModelConfigTest, WhatIsNotDoneIsRefusedByName) {
 
 TEST_F(ModelConfigTest, NoConfigAndNoJsonAreRefused) {
   EXPECT_EQ(load_model_config(folder_.path()).error().code, ErrorCode::kIo);
-  write_file(folder_.file("config.json"), "{\"model_type\": ");
+  folder_.write("config.json", "{\"model_type\": ");
   EXPECT_EQ(load_model_config(folder_.path()).error().code, ErrorCode::kCorruption);
-  write_file(folder_.file("config.json"), R"({"a": 1, "a": 2})");
+  folder_.write("config.json", R"({"a": 1, "a": 2})");
   EXPECT_NE(load_model_config(folder_.path()).error().message.find("twice"), std::string::npos);
 }
 

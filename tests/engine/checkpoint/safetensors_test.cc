@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/prng.h"
-#include "tests/engine/checkpoint/temp_folder.h"
+#include "tests/support/temp_folder.h"
 
 namespace ember::testing {
 namespace {
@@ -19,7 +19,7 @@ class SafetensorsFileTest : public ::testing::Test {
  protected:
   // The error of a file of these bytes.
   Error refused(const std::string& bytes) {
-    const std::string path = folder_.file("x.safetensors");
+    const std::string path = folder_ / "x.safetensors";
     write_file(path, bytes);
     auto opened = SafetensorsFile::open(path);
     if (opened.ok()) return {ErrorCode::kBusy, "it was accepted"};
@@ -37,7 +37,7 @@ class SafetensorsFileTest : public ::testing::Test {
 std::string written(const TempFolder& folder) {
   const float floats[] = {1.5f, -2.0f, 3.25f};
   const uint16_t halves[] = {1, 2, 3, 4};
-  const std::string path = folder.file("written.safetensors");
+  const std::string path = folder / "written.safetensors";
   EXPECT_TRUE(
       write_safetensors(path, {{"b", DType::kBf16, {2, 2}, std::as_bytes(std::span(halves))},
                                {"a \"quoted\"", DType::kF32, {3}, std::as_bytes(std::span(floats))},
@@ -74,7 +74,7 @@ TEST_F(SafetensorsFileTest, DamagedHeadersNeverCrash) {
     std::string damaged = whole;
     const auto at = static_cast<size_t>(prng.below(damaged.size()));
     damaged[at] = static_cast<char>(prng.below(256));
-    const std::string path = folder_.file("damaged.safetensors");
+    const std::string path = folder_ / "damaged.safetensors";
     write_file(path, damaged);
     const auto opened = SafetensorsFile::open(path);
     if (!opened.ok()) {
@@ -116,7 +116,7 @@ TEST_F(SafetensorsFileTest, OverlapsAndDoubleKeysAreRefused) {
 }
 
 TEST_F(SafetensorsFileTest, AnAbsentFileIsAnIoError) {
-  const auto opened = SafetensorsFile::open(folder_.file("absent"));
+  const auto opened = SafetensorsFile::open(folder_ / "absent");
   ASSERT_FALSE(opened.ok());
   EXPECT_EQ(opened.error().code, ErrorCode::kIo);
 }

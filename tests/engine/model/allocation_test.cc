@@ -2,30 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cstdlib>
-#include <new>
 
 #include "tests/engine/model/model_harness.h"
-
-namespace {
-
-thread_local size_t allocations = 0;
-
-void* counted(size_t bytes) {
-  ++allocations;
-  void* memory = std::malloc(bytes == 0 ? 1 : bytes);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(size_t bytes) { return counted(bytes); }
-void* operator new[](size_t bytes) { return counted(bytes); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+#include "tests/support/allocation_counter.h"
 
 namespace ember::testing {
 namespace {
@@ -41,9 +20,9 @@ TEST(ForwardAllocationTest, BuildingAStepAllocatesNothing) {
       sequences[s].logit_rows = 2;
       sequences[s].sample = true;
     }
-    const size_t before = allocations;
+    const uint64_t before = allocations_of_this_thread();
     for (int step = 0; step < 3; ++step) model.forward().build(sequences);
-    EXPECT_EQ(allocations, before);
+    EXPECT_EQ(allocations_of_this_thread(), before);
   }
 }
 

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "engine/model/reference_forward.h"
-#include "tests/engine/checkpoint/temp_folder.h"
 #include "tests/engine/model/model_harness.h"
 #include "tests/engine/model/random_models.h"
+#include "tests/support/temp_folder.h"
 #include "tools/make_random_model.h"
 
 namespace ember::testing {
@@ -17,7 +17,7 @@ constexpr AttentionForm kForms[] = {AttentionForm::kAbsorb, AttentionForm::kNaiv
 class ForwardTest : public ::testing::Test {
  protected:
   std::string model(uint64_t seed, DType dtype = DType::kBf16) {
-    const std::string folder = folder_.file(std::to_string(seed));
+    const std::string folder = folder_ / std::to_string(seed);
     EXPECT_TRUE(make_random_model(random_model_config(seed), seed, dtype, folder).ok());
     return folder;
   }

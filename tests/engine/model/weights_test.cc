@@ -7,8 +7,8 @@
 #include <map>
 
 #include "engine/model/weight_convert.h"
-#include "tests/engine/checkpoint/temp_folder.h"
 #include "tests/engine/model/random_models.h"
+#include "tests/support/temp_folder.h"
 #include "tools/make_random_model.h"
 
 namespace ember::testing {
@@ -25,7 +25,7 @@ class ModelWeightsTest : public ::testing::Test {
       tensors_[name] = {name, view.dtype, view.shape, bytes_[name]};
     }
   }
-  std::string path() const { return folder_.file("model.safetensors"); }
+  std::string path() const { return folder_ / "model.safetensors"; }
   void rewrite() {
     std::vector<TensorToWrite> list;
     for (const auto& [name, tensor] : tensors_) list.push_back(tensor);

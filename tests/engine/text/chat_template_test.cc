@@ -61,7 +61,7 @@ TEST_F(ChatTemplateTest, OtherRolesAreRefusedByName) {
 }
 
 TEST_F(ChatTemplateTest, UnknownTemplateNeedsAName) {
-  const TestFolder folder;
+  const TempFolder folder;
   folder.write("tokenizer.json", small_tokenizer({}).dump());
   for (const char* config : {"{}", R"({"chat_template": "{{ messages }}"})"}) {
     folder.write("tokenizer_config.json", config);

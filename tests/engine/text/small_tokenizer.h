@@ -5,8 +5,6 @@
 #pragma once
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -15,6 +13,7 @@
 
 #include "engine/text/byte_level.h"
 #include "engine/text/tokenizer.h"
+#include "tests/support/temp_folder.h"
 
 namespace ember {
 
@@ -66,29 +65,8 @@ inline int add_token(nlohmann::json& file, const std::string& content,
   return id;
 }
 
-// A folder that is gone at the end of the test.
-class TestFolder {
- public:
-  TestFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "ember-text-XXXXXX").string();
-    if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
-  }
-  ~TestFolder() { std::filesystem::remove_all(path_); }
-  TestFolder(const TestFolder&) = delete;
-  TestFolder& operator=(const TestFolder&) = delete;
-
-  std::string path() const { return path_.string(); }
-  std::string write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(path_ / name, std::ios::binary) << bytes;
-    return (path_ / name).string();
-  }
-
- private:
-  std::filesystem::path path_;
-};
-
 inline Result<std::unique_ptr<Tokenizer>> load_json(const nlohmann::json& file) {
-  const TestFolder folder;
+  const TempFolder folder;
   return Tokenizer::load(folder.write("tokenizer.json", file.dump()));
 }
 

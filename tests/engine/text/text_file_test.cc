@@ -25,7 +25,7 @@ std::string gzip(const std::string& text) {
 }
 
 TEST(TextFileTest, PlainAndGzipGiveTheSame) {
-  const TestFolder folder;
+  const TempFolder folder;
   std::string text(600000, 'x');
   for (size_t i = 0; i < text.size(); i += 7) text[i] = static_cast<char>('a' + i % 23);
   EXPECT_EQ(read_text_file(folder.write("plain", text)).value(), text);
@@ -37,7 +37,7 @@ TEST(TextFileTest, PlainAndGzipGiveTheSame) {
 }
 
 TEST(TextFileTest, DamagedGzipIsAnErrorAtEveryCut) {
-  const TestFolder folder;
+  const TempFolder folder;
   const std::string packed = gzip("hello hello hello hello");
   for (size_t size = 2; size < packed.size(); ++size) {
     const auto cut = read_text_file(folder.write("cut", packed.substr(0, size)));
@@ -51,7 +51,7 @@ TEST(TextFileTest, DamagedGzipIsAnErrorAtEveryCut) {
 }
 
 TEST(TextFileTest, UnpackedSizeIsBounded) {
-  const TestFolder folder;
+  const TempFolder folder;
   const std::string chunk(kMaxTextFileBytes / 4, ' ');
   const std::string packed = gzip(chunk);
   const auto bomb =
@@ -61,7 +61,7 @@ TEST(TextFileTest, UnpackedSizeIsBounded) {
 }
 
 TEST(TextFileTest, MissingFileAndFolderAreNamed) {
-  const TestFolder folder;
+  const TempFolder folder;
   for (const std::string& path : {folder.path() + "/none", folder.path()}) {
     const auto result = read_text_file(path);
     ASSERT_FALSE(result.ok());

@@ -118,7 +118,7 @@ TEST(TokenizerTest, AddedTokenIsDecodedAsTheOriginalDoes) {
 }
 
 TEST(TokenizerTest, MissingFilesAreNamed) {
-  const TestFolder folder;
+  const TempFolder folder;
   for (const std::string& path : {folder.path(), folder.path() + "/none.json"}) {
     const auto loaded = Tokenizer::load(path);
     ASSERT_FALSE(loaded.ok());
@@ -127,7 +127,7 @@ TEST(TokenizerTest, MissingFilesAreNamed) {
 }
 
 TEST(TokenizerTest, ConfigIsChecked) {
-  const TestFolder folder;
+  const TempFolder folder;
   folder.write("tokenizer.json", small_tokenizer({}).dump());
   for (const char* config : {R"({"bos_token": "<none>"})", R"({"add_bos_token": true})",
                              R"({"chat_template": 5})", R"({"bos_token": 5})", "[]", "{"}) {

@@ -47,7 +47,7 @@ TEST(TokenizersPackageTest, RandomTextHasTheSameIds) {
       std::string(EMBER_SOURCE_DIR) + "/tests/data/tokenizer/tokenizer.json.gz";
   auto tokenizer = Tokenizer::load(file);
   ASSERT_TRUE(tokenizer.ok());
-  const TestFolder folder;
+  const TempFolder folder;
   const std::string script = folder.write("compare.py", kScript);
   Prng random(11);
   std::vector<std::string> texts;

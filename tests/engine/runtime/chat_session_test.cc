@@ -1,0 +1,145 @@
+// Conversations: what survives, what is said again, and what is refused.
+#include "engine/runtime/chat_session.h"
+
+
+#include "tests/engine/runtime/engine_harness.h"
+#include "tests/support/temp_folder.h"
+
+namespace ember {
+namespace {
+
+constexpr const char* kSystem =
+    "You keep the handbook. Answer shortly and only from what is written here.\n"
+    "The keeper of the Desomar palace is Vera Sovelton.\n"
+    "The opening month of the green harbour is August.\n";
+constexpr const char* kFirst = "What is the keeper of the Desomar palace?";
+constexpr const char* kSecond = "What is the opening month of the green harbour?";
+
+TurnOptions forty_tokens() {
+  TurnOptions options;
+  options.max_tokens = 40;
+  return options;
+}
+
+class ChatSessionTest : public testing::Test {
+ protected:
+  void open(const std::string& store) {
+    template_.reset();
+    engine_.reset();
+    EngineOptions options = small_options(store);
+    options.model_path = demo_model_path();
+    options.need_tokenizer = true;
+    engine_ = must_open(options);
+    auto chosen = ChatTemplate::choose(engine_->tokenizer(), "");
+    ASSERT_TRUE(chosen.ok()) << chosen.error().message;
+    template_ = std::move(chosen).value();
+  }
+  std::unique_ptr<ChatSession> begin() {
+    return std::move(ChatSession::begin(*engine_, *template_, kSystem)).value();
+  }
+  std::unique_ptr<ChatSession> resume(const std::string& id) {
+    auto session = ChatSession::resume(*engine_, *template_, id);
+    EXPECT_TRUE(session.ok()) << session.error().message;
+    return std::move(session).value();
+  }
+  TurnOutcome ask(ChatSession& session, const char* user) {
+    auto turn = session.ask(user, forty_tokens());
+    EXPECT_TRUE(turn.ok()) << turn.error().message;
+    return std::move(turn).value();
+  }
+
+  TempFolder folder_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<ChatTemplate> template_;
+};
+
+TEST_F(ChatSessionTest, AResumedConversationGoesOnAsIfItHadNeverStopped) {
+  open(folder_ / "twin");
+  auto twin = begin();
+  const TurnOutcome twin_first = ask(*twin, kFirst);
+  const TurnOutcome twin_second = ask(*twin, kSecond);
+  EXPECT_NE(twin_first.answer.find("Vera Sovelton"), std::string::npos) << twin_first.answer;
+
+  open(folder_ / "store");
+  std::string id;
+  size_t computed_before = 0;
+  {
+    auto session = begin();
+    id = session->conversation().id;
+    const TurnOutcome first = ask(*session, kFirst);
+    EXPECT_TRUE(first.durable);
+    EXPECT_EQ(first.answer_ids, twin_first.answer_ids);
+    computed_before = first.outcome.prompt_tokens + first.answer_ids.size();
+  }
+  open(folder_ / "store");
+  auto session = resume("last");
+  EXPECT_EQ(session->conversation().id, id);
+  EXPECT_FALSE(session->has_cut_answer());
+  const TurnOutcome second = ask(*session, kSecond);
+  EXPECT_EQ(second.answer_ids, twin_second.answer_ids);
+  EXPECT_EQ(second.outcome.restore.restored_tokens[static_cast<size_t>(Tier::kDisk)],
+            computed_before);
+}
+
+TEST_F(ChatSessionTest, ACutAnswerIsFinishedWithTheSameTokens) {
+  open(folder_ / "store");
+  auto session = begin();
+  const TurnOutcome whole = ask(*session, kFirst);
+  ASSERT_GT(whole.answer_ids.size(), 4u);
+  // What a kill after four synced tokens leaves behind.
+  Turn cut = session->conversation().turns.back();
+  cut.answer.resize(4);
+  cut.state = TurnState::kAsked;
+  cut.finish_reason.clear();
+  ASSERT_TRUE(
+      engine_->cache().conversations()->put_turn(session->conversation().id, 0, cut).ok());
+
+  auto resumed = resume(session->conversation().id);
+  ASSERT_TRUE(resumed->has_cut_answer());
+  std::string shown;
+  TurnOptions options;
+  options.on_text = [&shown](TokenId, std::string_view text) { shown += text; };
+  auto finished = resumed->finish_answer(options);
+  ASSERT_TRUE(finished.ok()) << finished.error().message;
+  EXPECT_EQ(finished.value().answer_ids, whole.answer_ids);
+  EXPECT_EQ(finished.value().answer, whole.answer);
+  EXPECT_EQ(shown, whole.answer);
+  EXPECT_FALSE(resumed->has_cut_answer());
+}
+
+TEST_F(ChatSessionTest, WithoutAStoreItIsAnsweredAndNotDurable) {
+  open("");
+  auto session = begin();
+  const TurnOutcome turn = ask(*session, kFirst);
+  EXPECT_FALSE(turn.durable);
+  EXPECT_NE(turn.answer.find("Vera Sovelton"), std::string::npos);
+}
+
+TEST_F(ChatSessionTest, UnknownConversationsAndOtherModelsAreRefused) {
+  open(folder_ / "store");
+  EXPECT_FALSE(ChatSession::resume(*engine_, *template_, "last").ok());
+  EXPECT_FALSE(ChatSession::resume(*engine_, *template_, "0123456789abcdef").ok());
+  Conversation foreign;
+  foreign.id = "00000000000000aa";
+  foreign.name_space.bytes[0] = 1;
+  foreign.template_name = std::string(template_->name());
+  ASSERT_TRUE(engine_->cache().conversations()->put_head(foreign).ok());
+  const auto refused = ChatSession::resume(*engine_, *template_, foreign.id);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("another model"), std::string::npos);
+}
+
+TEST_F(ChatSessionTest, AConversationThatNoLongerFitsIsRefusedAndUnchanged) {
+  open(folder_ / "store");
+  auto session = begin();
+  std::string long_text;
+  for (int i = 0; i < 5000; ++i) long_text += "horse ";
+  const auto refused = session->ask(long_text, forty_tokens());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_TRUE(session->conversation().turns.empty());
+  EXPECT_FALSE(ask(*session, kFirst).answer.empty());
+}
+
+}  // namespace
+}  // namespace ember

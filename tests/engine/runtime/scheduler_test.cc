@@ -1,0 +1,92 @@
+// Many requests at once: each is answered as if it were alone, and each is answered once.
+#include "engine/runtime/scheduler.h"
+
+#include <map>
+
+#include "tests/engine/runtime/engine_harness.h"
+#include "tests/support/temp_folder.h"
+
+namespace ember {
+namespace {
+
+TEST(SchedulerTest, RequestsInOneBatchAreAnsweredAsIfAlone) {
+  const TempFolder folder;
+  auto engine = must_open(small_options(folder / "store"));
+  std::vector<Request> requests;
+  for (uint64_t i = 0; i < 12; ++i) {
+    requests.push_back(small_request(20 + 13 * i, 100 + i / 2, 6 + static_cast<uint32_t>(i)));
+  }
+  std::vector<std::vector<TokenId>> alone;
+  for (Request request : requests) {
+    request.use_cache = false;
+    alone.push_back(engine->run(std::move(request)).token_ids);
+  }
+  std::map<size_t, std::vector<TokenId>> together;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    requests[i].on_done = [&together, i](const Outcome& outcome) {
+      EXPECT_TRUE(outcome.status.ok());
+      EXPECT_FALSE(together.contains(i)) << "answered twice";
+      together[i] = outcome.token_ids;
+    };
+    ASSERT_TRUE(engine->scheduler().submit(requests[i]).ok());
+  }
+  engine->scheduler().run_until([&] { return together.size() == requests.size(); });
+  for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(together[i], alone[i]) << i;
+}
+
+TEST(SchedulerTest, APromptThatFillsTheContextIsRefusedWithBothLengths) {
+  auto engine = must_open(small_options(""));
+  const Outcome outcome = engine->run(small_request(256, 5, 1));
+  ASSERT_FALSE(outcome.status.ok());
+  EXPECT_EQ(outcome.status.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_NE(outcome.status.error().message.find("256"), std::string::npos);
+}
+
+TEST(SchedulerTest, AnAnswerEndsWhereTheContextEnds) {
+  auto engine = must_open(small_options(""));
+  const Outcome outcome = engine->run(small_request(250, 6, 100));
+  ASSERT_TRUE(outcome.status.ok());
+  EXPECT_EQ(outcome.finish, FinishReason::kLength);
+  EXPECT_EQ(outcome.token_ids.size(), 6u);
+}
+
+TEST(SchedulerTest, AFullQueueAnswersBusyAndCancelEndsEveryRequestOnce) {
+  auto engine = must_open(small_options(""));
+  size_t done = 0;
+  size_t accepted = 0;
+  Status last;
+  for (int i = 0; i < 100 && last.ok(); ++i) {
+    Request request = small_request(10, 7, 5);
+    request.on_done = [&done](const Outcome& outcome) {
+      EXPECT_EQ(outcome.status.error().code, ErrorCode::kCancelled);
+      ++done;
+    };
+    last = engine->scheduler().submit(std::move(request));
+    if (last.ok()) ++accepted;
+  }
+  ASSERT_FALSE(last.ok());
+  EXPECT_EQ(last.error().code, ErrorCode::kBusy);
+  engine->scheduler().cancel_all();
+  EXPECT_EQ(done, accepted);
+  EXPECT_TRUE(engine->run(small_request(10, 8, 2)).status.ok()) << "the engine goes on";
+}
+
+TEST(SchedulerTest, CancellingInTheMiddleOfAStepReleasesTheSlots) {
+  const TempFolder folder;
+  auto engine = must_open(small_options(folder / "store"));
+  size_t drawn = 0;
+  bool ended = false;
+  Request request = small_request(100, 9, 100);
+  request.on_token = [&drawn](TokenId) { ++drawn; };
+  request.on_done = [&ended](const Outcome&) { ended = true; };
+  ASSERT_TRUE(engine->scheduler().submit(std::move(request)).ok());
+  engine->scheduler().run_until([&] { return drawn == 5; });
+  engine->scheduler().cancel_all();
+  EXPECT_TRUE(ended);
+  EXPECT_TRUE(engine->make_durable());
+  const Outcome again = engine->run(small_request(100, 9, 5));
+  EXPECT_GE(again.restore.total(), 64u) << "what was computed before the cancel is used";
+}
+
+}  // namespace
+}  // namespace ember
