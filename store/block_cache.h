@@ -66,7 +66,7 @@ struct RestoreReport {
   }
 };
 
-// Counters since opening, and sizes now. Names are those of `stat --json`.
+// Counters since opening, and sizes now.
 struct BlockCacheStats {
   StoreHealth health;
   std::array<uint64_t, kTierCount> blocks{};           // resident

@@ -28,6 +28,7 @@ namespace ember {
 namespace {
 
 constexpr uint64_t kMarginBytes = 128u << 10;  // manifests and option files
+constexpr const char* kTailsFamily = "tails";
 constexpr uint64_t kReserveBytes = 64u << 10;  // kept for deletions, which must always work
 
 rocksdb::ColumnFamilyOptions family_options(uint64_t memtable_bytes) {
@@ -84,6 +85,7 @@ class ConversationsImpl final : public Conversations {
   Status check_writable();
   Status check_room(uint64_t more_bytes);
   Status write(rocksdb::WriteBatch& batch, bool sync);
+  Status renew_tails();
   std::string doing(const std::string& what) const { return options_.directory + ": " + what; }
 
   ConversationsOptions options_;
@@ -126,12 +128,12 @@ Status ConversationsImpl::open_database(bool read_only) {
   std::vector<rocksdb::ColumnFamilyDescriptor> descriptors;
   descriptors.emplace_back(rocksdb::kDefaultColumnFamilyName, family_options(0));
   descriptors.emplace_back("turns", family_options(share));
-  descriptors.emplace_back("tails", family_options(share));
+  descriptors.emplace_back(kTailsFamily, family_options(share));
   rocksdb::DB* db = nullptr;
   rocksdb::Status status =
-      read_only ? rocksdb::DB::OpenForReadOnly(options, options_.directory, descriptors, &handles_,
-                                               &db)
-                : rocksdb::DB::Open(options, options_.directory, descriptors, &handles_, &db);
+      read_only
+          ? rocksdb::DB::OpenForReadOnly(options, options_.directory, descriptors, &handles_, &db)
+          : rocksdb::DB::Open(options, options_.directory, descriptors, &handles_, &db);
   if (!status.ok()) return rocksdb_error(status, doing("RocksDB cannot open it"));
   db_.reset(db);
   seam_.health->clear();
@@ -312,9 +314,28 @@ Result<Conversations::TailListing> ConversationsImpl::list_tails() {
       ++listing.unreadable;
     }
   }
-  // Tails are cache: what cannot be read is computed again.
-  if (!it->status().ok()) ++listing.unreadable;
+  if (it->status().ok()) return listing;
+  ++listing.unreadable;
+  it.reset();
+  if (!check_writable().ok()) return listing;
+  listing.records.clear();
+  EMBER_TRY(renew_tails());
   return listing;
+}
+
+// Tails are cache: each costs less than a block to compute again. A table of theirs that cannot be
+// read would stop every compaction, and with it the writing of what people say.
+Status ConversationsImpl::renew_tails() {
+  rocksdb::Status status = db_->DropColumnFamily(tails());
+  if (!status.ok()) return rocksdb_error(status, doing("dropping of damaged tails"));
+  db_->DestroyColumnFamilyHandle(handles_.back());
+  handles_.pop_back();
+  rocksdb::ColumnFamilyHandle* renewed = nullptr;
+  status =
+      db_->CreateColumnFamily(family_options(options_.memtable_bytes / 4), kTailsFamily, &renewed);
+  if (!status.ok()) return rocksdb_error(status, doing("making of new tails"));
+  handles_.push_back(renewed);
+  return {};
 }
 
 Status ConversationsImpl::read_tail_group(const BlockRecord& record, uint32_t group, Bytes raw) {

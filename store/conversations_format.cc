@@ -2,26 +2,16 @@
 #include "store/conversations_format.h"
 
 #include "base/bytes.h"
+#include "store/sealed_value.h"
 
 namespace ember {
 namespace {
 
 constexpr size_t kIdDigits = 16;
 
-uint64_t value_checksum(std::string_view key, std::string_view body) {
-  std::string both(key);
-  both.append(body);
-  return checksum64(as_bytes(both));
-}
-
 std::string begun() {
   std::string body;
   append_value(body, kConversationVersion);
-  return body;
-}
-
-std::string sealed(std::string_view key, std::string body) {
-  append_value(body, value_checksum(key, body));
   return body;
 }
 
@@ -32,18 +22,18 @@ Error damaged(const char* kind, const std::string& what) {
 // The fields behind the version: checksum first, so that only intact values are refused by version.
 Result<std::string_view> proven_body(const char* kind, std::string_view key,
                                      std::string_view value) {
-  if (value.size() < 2 + 8) return damaged(kind, std::to_string(value.size()) + " bytes");
-  std::string_view body = value.substr(0, value.size() - 8);
-  if (value_checksum(key, body) != load_unaligned<uint64_t>(body.data() + body.size())) {
-    return damaged(kind, "its checksum does not agree");
+  if (value.size() < sizeof kConversationVersion + kSealBytes) {
+    return damaged(kind, std::to_string(value.size()) + " bytes");
   }
-  auto version = load_unaligned<uint16_t>(body.data());
+  const std::optional<std::string_view> body = unsealed(key, value);
+  if (!body) return damaged(kind, "its checksum does not agree");
+  auto version = load_unaligned<uint16_t>(body->data());
   if (version != kConversationVersion) {
     return Error{ErrorCode::kUnsupported, std::string(kind) + ": version " +
                                               std::to_string(version) + ", this program reads " +
                                               std::to_string(kConversationVersion)};
   }
-  return body.substr(2);
+  return body->substr(sizeof version);
 }
 
 void append_text(std::string& out, std::string_view text) {

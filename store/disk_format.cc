@@ -2,6 +2,7 @@
 #include "store/disk_format.h"
 
 #include "base/bytes.h"
+#include "store/sealed_value.h"
 
 namespace ember {
 namespace {
@@ -13,25 +14,6 @@ std::string hash_key(MetaKind kind, const BlockHash& hash) {
   std::string key(1, static_cast<char>(kind));
   key.append(hash.view());
   return key;
-}
-
-uint64_t row_checksum(std::string_view key, std::string_view body) {
-  std::string both(key);
-  both.append(body);
-  return checksum64(as_bytes(both));
-}
-
-std::string sealed(std::string_view key, std::string body) {
-  append_value(body, row_checksum(key, body));
-  return body;
-}
-
-// The row without its checksum; empty when that does not agree.
-std::string_view unsealed(std::string_view key, std::string_view value) {
-  if (value.size() < 8) return {};
-  std::string_view body = value.substr(0, value.size() - 8);
-  auto stored = load_unaligned<uint64_t>(value.data() + body.size());
-  return row_checksum(key, body) == stored ? body : std::string_view();
 }
 
 }  // namespace
@@ -86,7 +68,9 @@ std::string encode_touch(std::string_view key, const TouchRecord& touch) {
 }
 
 std::optional<TouchRecord> decode_touch(std::string_view key, std::string_view value) {
-  ByteReader reader(unsealed(key, value));
+  const std::optional<std::string_view> body = unsealed(key, value);
+  if (!body) return std::nullopt;
+  ByteReader reader(*body);
   TouchRecord touch;
   touch.last_use_unix_us = reader.read<int64_t>();
   touch.hits = reader.read<uint32_t>();
@@ -102,7 +86,9 @@ std::string encode_epoch(std::string_view key, const EpochRow& row) {
 }
 
 std::optional<EpochRow> decode_epoch(std::string_view key, std::string_view value) {
-  ByteReader reader(unsealed(key, value));
+  const std::optional<std::string_view> body = unsealed(key, value);
+  if (!body) return std::nullopt;
+  ByteReader reader(*body);
   EpochRow row;
   row.bytes = reader.read<uint64_t>();
   row.live = reader.read<uint32_t>();

@@ -256,14 +256,20 @@ Status DiskTierImpl::read_group(const BlockRecord& record, uint32_t group, Bytes
   EMBER_CHECK(group < record.groups.size(), "no such group in the record");
   EMBER_CHECK(raw.size() == record.groups[group].raw_bytes, "room for exactly one group's bytes");
   Status status = prove_group(record, group, raw);
-  if (status.ok()) return status;
-  // Its epoch may have been retired since the caller got the record: look once more.
-  Result<std::optional<BlockRecord>> now = read_record(record.hash);
-  if (!now.ok() || !now->has_value()) return status;
-  const BlockRecord& moved = **now;
-  bool same = moved.epoch != record.epoch && group < moved.groups.size() &&
-              moved.groups[group] == record.groups[group];
-  return same ? prove_group(moved, group, raw) : status;
+  uint32_t tried = record.epoch;
+  while (!status.ok()) {
+    // Its epoch may have been retired since the caller got the record, and the one it was moved to
+    // since then: look again for as long as it moves.
+    Result<std::optional<BlockRecord>> now = read_record(record.hash);
+    if (!now.ok() || !now->has_value()) return status;
+    const BlockRecord& moved = **now;
+    bool same = moved.epoch != tried && group < moved.groups.size() &&
+                moved.groups[group] == record.groups[group];
+    if (!same) return status;
+    tried = moved.epoch;
+    status = prove_group(moved, group, raw);
+  }
+  return status;
 }
 
 DiskTierStats DiskTierImpl::stats() const {

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -82,8 +83,7 @@ class OffloadExecutor {
   void give_up(OffloadJob* job, const Error& error);
   bool make_room(OffloadJob& job);
   std::optional<ForeignRecord> take_foreign();
-  void remember_unerased(const std::vector<ForeignRecord>& blocks,
-                         const std::vector<BlockHash>& tails);
+  void remember_unerased(std::span<const ForeignRecord> blocks);
   bool drop_oldest_tail();
   // Flushes.
   void flush();

@@ -1,5 +1,6 @@
 // Making room, flushing, and those who wait for durability.
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "base/check.h"
@@ -61,9 +62,10 @@ bool OffloadExecutor::make_room(OffloadJob& job) {
   if (blocks.empty() && tails.empty() && job.evictions > 1) return false;
   DiskTier* disk = context_.disk;
   Conversations* conversations = context_.conversations;
+  const auto erased = std::make_shared<size_t>(0);  // of the blocks
   on_write_lane(
-      [disk, conversations, blocks, tails, needed]() -> Status {
-        for (const ForeignRecord& block : blocks) EMBER_TRY(disk->erase(block.hash));
+      [disk, conversations, blocks, tails, needed, erased]() -> Status {
+        for (; *erased < blocks.size(); ++*erased) EMBER_TRY(disk->erase(blocks[*erased].hash));
         if (conversations != nullptr) {
           for (const BlockHash& hash : tails) EMBER_TRY(conversations->erase_tail(hash));
         }
@@ -71,20 +73,19 @@ bool OffloadExecutor::make_room(OffloadJob& job) {
         static_cast<void>(disk->make_room(needed));
         return {};
       },
-      [this, blocks, tails](const Status& status) {
-        if (!status.ok()) remember_unerased(blocks, tails);
+      [this, blocks, tails, erased](const Status& status) {
+        if (status.ok()) return;
+        remember_unerased(std::span(blocks).subspan(*erased));
+        doomed_tails_.insert(doomed_tails_.end(), tails.begin(), tails.end());
       });
   return true;
 }
 
-// The index has forgotten them, so nothing else would ever erase them. Erasing twice does no harm.
-void OffloadExecutor::remember_unerased(const std::vector<ForeignRecord>& blocks,
-                                        const std::vector<BlockHash>& tails) {
+// The index has forgotten them, so nothing else would ever erase them. The first is the deepest.
+void OffloadExecutor::remember_unerased(std::span<const ForeignRecord> blocks) {
   for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
-    if (foreign_hashes_.insert(block->hash).second) foreign_.push_back(*block);
-  }
-  for (const BlockHash& tail : tails) {
-    if (context_.tails.find(tail) == nullptr) doomed_tails_.push_back(tail);
+    foreign_.push_back(*block);
+    foreign_hashes_.insert(block->hash);
   }
 }
 

@@ -35,8 +35,8 @@ uint64_t share(uint64_t least, uint64_t surplus, uint64_t divisor, uint64_t most
 
 // The machine's memory, or the cgroup's limit where that is smaller.
 uint64_t machine_ram_bytes() {
-  uint64_t bytes = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-                   static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  uint64_t bytes =
+      static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   for (const char* file :
        {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
     std::ifstream in(file);
@@ -63,8 +63,8 @@ uint64_t bytes_below(const std::string& folder) {
 }  // namespace
 
 std::vector<std::pair<std::string, uint64_t>> RamPlan::rows() const {
-  return {{"device arena", device_bytes}, {"host slots", host_bytes},
-          {"staging", staging_bytes},     {"memtables", memtable_bytes},
+  return {{"device arena", device_bytes},     {"host slots", host_bytes},
+          {"staging", staging_bytes},         {"memtables", memtable_bytes},
           {"block cache", block_cache_bytes}, {"index", index_bytes}};
 }
 
@@ -100,8 +100,8 @@ Result<RamPlan> plan_ram(uint64_t ram_bytes, const KvLayout& layout, uint64_t re
   plan.device_bytes = plan.device_slots * block;
   plan.host_bytes = plan.host_slots * block;
   // What is no whole block is room for coded groups.
-  plan.staging_bytes = ram_bytes - plan.memtable_bytes - plan.block_cache_bytes -
-                       plan.index_bytes - plan.device_bytes - plan.host_bytes;
+  plan.staging_bytes = ram_bytes - plan.memtable_bytes - plan.block_cache_bytes - plan.index_bytes -
+                       plan.device_bytes - plan.host_bytes;
   return plan;
 }
 
@@ -111,9 +111,9 @@ Result<uint64_t> share_of_disk(const std::string& path, uint64_t free_bytes,
                                std::optional<uint64_t> held_bytes) {
   constexpr uint64_t kMost = uint64_t{20} << 30;
   if (!held_bytes && free_bytes < kLeastDiskBytes) {
-    return Error{ErrorCode::kCapacity,
-                 path + ": a new store cannot be made there: found " + human_bytes(free_bytes) +
-                     " free, expected at least " + human_bytes(kLeastDiskBytes)};
+    return Error{ErrorCode::kCapacity, path + ": a new store cannot be made there: found " +
+                                           human_bytes(free_bytes) + " free, expected at least " +
+                                           human_bytes(kLeastDiskBytes)};
   }
   const uint64_t held = held_bytes.value_or(0);
   const uint64_t half = std::min(kMost, (free_bytes + held) / 2);

@@ -16,8 +16,7 @@ class Rebuild {
   Rebuild(CacheContext& context, const BlockHasher& hasher)
       : context_(context), hasher_(hasher) {}
 
-  Status blocks() {
-    EMBER_ASSIGN(DiskTier::Listing listing, context_.disk->list());
+  void blocks(DiskTier::Listing listing) {
     reopened_.unreadable += listing.unreadable;
     std::sort(listing.records.begin(), listing.records.end(),
               [](const Listed& a, const Listed& b) { return a.first.position < b.first.position; });
@@ -27,14 +26,11 @@ class Rebuild {
               [](const ForeignRecord& a, const ForeignRecord& b) {
                 return a.position < b.position;
               });
-    return {};
   }
 
-  Status tails() {
-    EMBER_ASSIGN(Conversations::TailListing listing, context_.conversations->list_tails());
+  void tails(Conversations::TailListing listing) {
     reopened_.unreadable += listing.unreadable;
     for (BlockRecord& record : listing.records) add_tail(std::move(record));
-    return {};
   }
 
   Reopened take() { return std::move(reopened_); }
@@ -130,9 +126,15 @@ class Rebuild {
 }  // namespace
 
 Result<Reopened> reopen(CacheContext& context, const BlockHasher& hasher) {
+  // Both lists before the first entry: the index never names what the cache then does without.
+  EMBER_ASSIGN(DiskTier::Listing blocks, context.disk->list());
+  Conversations::TailListing tails;
+  if (context.conversations != nullptr) {
+    EMBER_ASSIGN(tails, context.conversations->list_tails());
+  }
   Rebuild rebuild(context, hasher);
-  EMBER_TRY(rebuild.blocks());
-  if (context.conversations != nullptr) EMBER_TRY(rebuild.tails());
+  rebuild.blocks(std::move(blocks));
+  rebuild.tails(std::move(tails));
   return rebuild.take();
 }
 

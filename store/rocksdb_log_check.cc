@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <fstream>
-#include <iterator>
+#include <vector>
 
 #include "base/bytes.h"
 
@@ -91,7 +91,11 @@ bool log_is_whole(std::string_view bytes) {
 bool log_file_is_whole(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return false;
-  std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::string bytes;
+  std::vector<char> chunk(1u << 20);
+  while (file.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || file.gcount() > 0) {
+    bytes.append(chunk.data(), static_cast<size_t>(file.gcount()));
+  }
   return !file.bad() && log_is_whole(bytes);
 }
 

@@ -99,8 +99,10 @@ Result<HashSecret> read_identity(const std::string& store) {
   std::string path = store + "/" + kIdentityName;
   std::ifstream file(path, std::ios::binary);
   if (!file) return system_error(path, "cannot be read", errno);
-  std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (file.bad()) return system_error(path, "cannot be read", EIO);
+  std::string bytes(kLargestIdentity + 1, '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  if (file.bad()) return Error{ErrorCode::kCorruption, path + ": damaged: it cannot be read"};
+  bytes.resize(static_cast<size_t>(file.gcount()));
   return decode_identity(path, bytes);
 }
 
@@ -194,8 +196,8 @@ Result<Lock> take_lock(const std::string& store) {
   struct flock lock = whole_file_lock();
   if (::fcntl(taken.file.fd(), F_OFD_SETLK, &lock) != 0) {
     if (errno != EAGAIN && errno != EACCES) return system_error(path, "cannot be locked", errno);
-    return Error{ErrorCode::kBusy, store + ": the store is held by process " +
-                                       std::to_string(pid_in(taken.file))};
+    return Error{ErrorCode::kBusy,
+                 store + ": the store is held by process " + std::to_string(pid_in(taken.file))};
   }
   std::string pid = std::to_string(::getpid()) + "\n";
   // For people; the lock holds without it.
@@ -322,8 +324,9 @@ Opened StoreDirectory::open(const std::string& path) {
   if (kind != FolderKind::kStore) return make_store(path);
   auto store = std::make_unique<StoreDirectoryImpl>();
   store->path_ = path;
-  EMBER_ASSIGN(Lock lock, take_lock(path));
+  // First what it is: a store of another version is left as it was, its lock too.
   EMBER_ASSIGN(store->secret_, read_identity(path));
+  EMBER_ASSIGN(Lock lock, take_lock(path));
   store->read_only_ = lock.read_only;
   if (lock.read_only) store->holder_pid_ = lock.file.is_open() ? 0 : find_holder(path);
   store->lock_ = std::move(lock.file);

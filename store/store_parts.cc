@@ -24,10 +24,10 @@ StoreParts unusable(const Error& error) {
 // A new store is whole or it is not there: one that can only be read would hold nothing.
 Status complete_or_discard(StoreDirectory& directory, Result<std::unique_ptr<DiskTier>>& blocks) {
   if (blocks.ok() && !(*blocks)->stats().reading_only) return {};
-  const Error why = blocks.ok() ? Error{ErrorCode::kIo, directory.path() + ": a new store cannot " +
-                                                            "be made there: " +
-                                                            (*blocks)->stats().health}
-                                : blocks.error();
+  const Error why = blocks.ok()
+                        ? Error{ErrorCode::kIo, directory.path() + ": a new store cannot " +
+                                                    "be made there: " + (*blocks)->stats().health}
+                        : blocks.error();
   if (blocks.ok()) blocks->reset();
   directory.discard();
   return why;

@@ -1,7 +1,9 @@
 // emberkv: the one program. Its flags are defined here; what a command does is in tools/commands.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <exception>
 #include <functional>
 #include <iostream>
@@ -53,6 +55,28 @@ void add_size(CLI::App& app, const std::string& flag, uint64_t& target, const st
       ->type_name("SIZE");
 }
 
+CLI::Validator one_or_more() {
+  return {[](std::string& text) {
+            const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
+            const bool zero = text.find_first_not_of('0') == std::string::npos;
+            if (digits && !zero) return std::string();
+            return "found '" + text + "', expected a whole number, 1 or more";
+          },
+          "NUMBER"};
+}
+
+// CLI::Range takes what compares with nothing, such as "nan".
+CLI::Validator temperature() {
+  return {[](std::string& text) {
+            double value = -1;
+            const char* end = text.data() + text.size();
+            const bool number = std::from_chars(text.data(), end, value).ptr == end;
+            if (number && value >= 0 && value <= 100) return std::string();
+            return "found '" + text + "', expected a number from 0 to 100";
+          },
+          "0 - 100"};
+}
+
 void add_attention(CLI::App& app, AttentionForm& target) {
   app.add_option_function<std::string>(
          "--attention",
@@ -80,13 +104,13 @@ void add_engine_flags(CLI::App& app, EngineFlags& flags) {
            "Most bytes of the store (default: the smaller of 20 GiB and half of the free space)");
   app.add_option("--context-tokens", flags.context_tokens,
                  "Most tokens of prompt and answer (default: the model's, or what the RAM holds)")
-      ->check(CLI::PositiveNumber);
+      ->check(one_or_more());
   app.add_option("--chunk-tokens", flags.chunk_tokens, "Prompt tokens in one step")
       ->capture_default_str()
       ->check(CLI::Range(1, 65536));
   app.add_option("--layers-per-group", flags.layers_per_group,
                  "Layers stored together (default: about 512 KiB of them)")
-      ->check(CLI::PositiveNumber);
+      ->check(one_or_more());
   app.add_option("--workers", flags.workers, "Threads that compute (default: one for each core)")
       ->check(CLI::Range(1, 1024));
   app.add_option("--template", flags.template_name,
@@ -100,10 +124,10 @@ template <typename Options>
 void add_sampling_flags(CLI::App& app, Options& options) {
   app.add_option("--max-tokens", options.max_tokens, "Most tokens of an answer")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(one_or_more());
   app.add_option("--temperature", options.temperature, "0 takes the likeliest token")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 100.0));
+      ->check(temperature());
   app.add_option("--seed", options.seed, "Seed of the draws; used when the temperature is not 0")
       ->capture_default_str();
 }
@@ -212,6 +236,15 @@ void define_tokenize(CLI::App& root, TokenizeOptions& options, Action& action) {
   });
 }
 
+// The number of a closed stream would go to the next file that is opened, and our output into it.
+void hold_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) != -1) continue;
+    // Opened for reading, a closed output stays one that cannot be written.
+    static_cast<void>(::open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY));
+  }
+}
+
 int run(int argc, char** argv) {
   CLI::App root("EmberKV: a model's latent cache that outlives its process", "emberkv");
   root.set_version_flag("--version", kVersion);
@@ -248,6 +281,7 @@ int run(int argc, char** argv) {
 }  // namespace ember
 
 int main(int argc, char** argv) {
+  ember::hold_standard_streams();
   try {
     return ember::run(argc, argv);
   } catch (const std::exception& error) {

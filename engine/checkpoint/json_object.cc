@@ -62,8 +62,7 @@ Result<JsonObject> JsonObject::parse(std::string_view text, const std::string& w
   auto impl = std::make_shared<Impl>();
   try {
     auto document = std::make_shared<const Json>(Json::parse(
-        text.begin(), text.end(),
-        [&](int depth, Json::parse_event_t event, const Json& parsed) {
+        text.begin(), text.end(), [&](int depth, Json::parse_event_t event, const Json& parsed) {
           return watch(depth, event, parsed);
         }));
     impl->document = document;
@@ -73,8 +72,8 @@ Result<JsonObject> JsonObject::parse(std::string_view text, const std::string& w
     return Error{ErrorCode::kCorruption, where + ": not valid JSON: " + error.what()};
   }
   if (watch.too_deep()) {
-    return Error{ErrorCode::kCorruption, where + ": nested deeper than " +
-                                             std::to_string(kMostDepth) + " levels"};
+    return Error{ErrorCode::kCorruption,
+                 where + ": nested deeper than " + std::to_string(kMostDepth) + " levels"};
   }
   if (!watch.duplicate().empty()) {
     return Error{ErrorCode::kCorruption, where + ": key " + watch.duplicate() +

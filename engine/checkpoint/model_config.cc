@@ -128,10 +128,9 @@ Status read_experts(const JsonObject& json, ModelConfig& config) {
     EMBER_ASSIGN(scale, json.number("routed_scaling_factor"));
   }
   if (!(scale > 0 && scale <= kMostRoutedScale)) {
-    return Error{ErrorCode::kInvalidArgument, json.name("routed_scaling_factor") + ": found " +
-                                                  shown_number(scale) +
-                                                  ", expected more than 0 and at most " +
-                                                  shown_number(kMostRoutedScale)};
+    return Error{ErrorCode::kInvalidArgument,
+                 json.name("routed_scaling_factor") + ": found " + shown_number(scale) +
+                     ", expected more than 0 and at most " + shown_number(kMostRoutedScale)};
   }
   config.routed_scale = static_cast<float>(scale);
   return {};

@@ -128,7 +128,8 @@ Status check_factors(const JsonObject& json, const ModelConfig& config) {
   if (!usable(config.rope_amplitude())) {
     return refuse(json, "rope_scaling", config.rope_amplitude(),
                   "an attention factor (of factor, mscale and mscale_all_dim) of more than 0 and "
-                  "at most " + shown_number(kMostFactor));
+                  "at most " +
+                      shown_number(kMostFactor));
   }
   if (!usable(config.softmax_scale())) {
     return refuse(json, "rope_scaling", config.softmax_scale(),

@@ -45,10 +45,17 @@ class ChatSessionImpl final : public ChatSession {
   // Stores the last turn on the write lane, in the order of the calls. `wait`: until it is synced.
   bool store_turn(bool wait);
   bool stored_on_disk(const std::function<Status(Conversations&)>& write, bool wait);
+  bool writing() const { return last_write_ != nullptr && !last_write_->reported; }
+
+  struct Write {
+    bool reported = false;
+    bool good = false;
+  };
 
   Engine& engine_;
   const ChatTemplate& template_;
   Conversation conversation_;
+  std::shared_ptr<Write> last_write_;  // shared with its watcher, which may outlive this session
 };
 
 Status ChatSessionImpl::start(std::string_view system) {
@@ -99,15 +106,16 @@ bool ChatSessionImpl::stored_on_disk(const std::function<Status(Conversations&)>
   if (store == nullptr) return false;
   const Ticket ticket =
       engine_.device().run_host(HostLane::kWrite, [store, write] { return write(*store); });
-  auto result = std::make_shared<std::pair<bool, bool>>(false, false);  // reported, good
+  auto result = std::make_shared<Write>();
+  last_write_ = result;
   engine_.scheduler().watch(ticket, [result](const Status& status) {
     *result = {true, status.ok()};
   });
   if (!wait) return true;
   const int64_t deadline_us = system_clock().now_us() + kWriteTimeoutUs;
   engine_.scheduler().run_until(
-      [&] { return result->first || system_clock().now_us() >= deadline_us; });
-  return result->first && result->second;
+      [&] { return result->reported || system_clock().now_us() >= deadline_us; });
+  return result->good;
 }
 
 bool ChatSessionImpl::store_turn(bool wait) {
@@ -186,9 +194,14 @@ Result<TurnOutcome> ChatSessionImpl::answer(const TurnOptions& options) {
   request.prompt = all_tokens();
   request.seed = turn.seed;
   request.temperature = turn.temperature;
+  size_t handed_over = turn.answer.size();
   request.on_token = [&](TokenId id) {
     turn.answer.push_back(id);
-    if (turn.answer.size() % kSampledSyncTokens == 0) store_turn(/*wait=*/false);
+    // One write at a time: a slow disk makes them fewer, not their queue longer.
+    if (turn.answer.size() - handed_over >= kSampledSyncTokens && !writing()) {
+      handed_over = turn.answer.size();
+      store_turn(/*wait=*/false);
+    }
     emit(id);
   };
   if (turn.answer.size() < turn.max_tokens) {

@@ -187,6 +187,38 @@ TEST(FaultyDiskTest, OnlyWhatWasFlushedIsReportedDurable) {
   EXPECT_EQ(harness.cache().stats().durable_blocks, 6u);
 }
 
+TEST(FaultyDiskTest, StoreWhoseTailsCannotBeListedIsNotUsedAtAll) {
+  MemoryStore store;
+  const auto tokens = CacheHarness::tokens(12, kLength);
+  fill(store, tokens);
+  store.before_list_tails = []() -> Status { return Error{ErrorCode::kIo, "the weather"}; };
+  CacheHarness harness({}, store);
+  EXPECT_EQ(harness.cache().health().state, StoreState::kUnusable);
+  EXPECT_EQ(harness.feed(tokens).matched, 0u);
+  EXPECT_EQ(harness.cache().stats().stranded, 0u);
+}
+
+TEST(FaultyDiskTest, EvictedBlocksThatCouldNotBeErasedAreErasedLater) {
+  MemoryStore store;
+  store.limit_bytes = 48 << 10;
+  std::atomic<int> erasures{0};
+  store.before_erase = [&]() -> Status {
+    if (++erasures % 2 == 1) return Error{ErrorCode::kIo, "the weather"};
+    return {};
+  };
+  CacheHarness harness({}, store);
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    harness.feed(CacheHarness::tokens(seed, kSpan * 2), false);
+    harness.sync();
+    harness.drain();
+    const BlockCacheStats stats = harness.cache().stats();
+    const size_t known = stats.blocks[static_cast<size_t>(Tier::kDisk)] + stats.foreign_blocks;
+    ASSERT_EQ(store.blocks.size(), known) << "a record that nothing would ever erase, " << seed;
+  }
+  EXPECT_GT(erasures, 4);
+  EXPECT_GT(harness.cache().stats().evicted_blocks, 0u);
+}
+
 TEST(FaultyDiskTest, BlocksThatTheDiskLostAreNotDurableUntilTheyAreWrittenAgain) {
   MemoryStore store;
   bool lose = true;

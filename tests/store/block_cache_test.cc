@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "tests/store/cache_harness.h"
 
 namespace ember::testing {
@@ -113,6 +117,19 @@ TEST(BlockCacheTest, CommittedTwiceIsStoredOnce) {
   EXPECT_EQ(stats.durable_blocks, 2u);
   EXPECT_EQ(store.blocks.size(), 2u);
   harness.expect_sound();
+}
+
+TEST(BlockCacheTest, ClosingWaitsForWhoeverStillWritesConversations) {
+  MemoryStore store;
+  CacheHarness harness({.sim_seed = 0}, store);
+  std::atomic<bool> written = false;
+  harness.device().run_host(HostLane::kWrite, [&written]() -> Status {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    written = true;
+    return {};
+  });
+  harness.close();
+  EXPECT_TRUE(written);
 }
 
 TEST(BlockCacheTest, BlockComputedAgainIsComparedWithWhatWasStored) {

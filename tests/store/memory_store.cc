@@ -60,6 +60,7 @@ class MemoryDisk final : public DiskTier {
     return {};
   }
   Status erase(const BlockHash& hash) override {
+    if (store_.before_erase) EMBER_TRY(store_.before_erase());
     MutexLock lock(store_.mutex);
     for (const auto& [other, block] : store_.blocks) {
       if (block.record.position > 0 && block.record.parent == hash) ++store_.order_faults;
@@ -124,6 +125,7 @@ class MemoryConversations final : public Conversations {
     return {};
   }
   Result<TailListing> list_tails() override {
+    if (store_.before_list_tails) EMBER_TRY(store_.before_list_tails());
     MutexLock lock(store_.mutex);
     TailListing listing;
     for (const auto& [hash, tail] : store_.tails) listing.records.push_back(tail.record);

@@ -34,6 +34,8 @@ struct MemoryStore {
   std::function<Status(const BlockHash&)> before_put;
   std::function<Status(const BlockHash&, uint32_t group)> before_read;
   std::function<Status()> before_flush;
+  std::function<Status()> before_erase;  // of a block
+  std::function<Status()> before_list_tails;
   std::atomic<uint64_t> reads{0};
 
   uint64_t stored_bytes();

@@ -125,12 +125,40 @@ TEST(StoreDirectoryTest, IntactStoreOfAnotherVersionIsRefusedByName) {
   bytes += "a field of version 9";
   append_value(bytes, checksum64(as_bytes(bytes)));
   write_file(path + "/IDENTITY", bytes);
+  write_file(path + "/LOCK", "as version 9 left it");
   auto store = StoreDirectory::open(path);
   ASSERT_FALSE(store.ok());
   EXPECT_EQ(store.error().code, ErrorCode::kUnsupported);
   EXPECT_NE(store.error().message.find("version 9"), std::string::npos);
   EXPECT_NE(store.error().message.find("reads 1"), std::string::npos);
   EXPECT_EQ(read_file(path + "/IDENTITY"), bytes);
+  EXPECT_EQ(read_file(path + "/LOCK"), "as version 9 left it");
+}
+
+TEST(StoreDirectoryTest, FolderInTheIdentitysPlaceIsDamage) {
+  ScratchFolder folder;
+  open_ok(folder.sub("store")).reset();
+  fs::remove(folder.sub("store/IDENTITY"));
+  fs::create_directory(folder.sub("store/IDENTITY"));
+  auto store = StoreDirectory::open(folder.sub("store"));
+  ASSERT_FALSE(store.ok());
+  EXPECT_EQ(store.error().code, ErrorCode::kCorruption);
+}
+
+TEST(StoreDirectoryTest, DiscardedStoreLeavesNothingButWhatWasThere) {
+  ScratchFolder folder;
+  fs::create_directory(folder.sub("there"));
+  auto store = open_ok(folder.sub("there/a/store"));
+  fs::create_directories(folder.sub("there/a/store/blocks"));
+  write_file(folder.sub("there/a/store/blocks/CURRENT"), "x");
+  store->discard();
+  EXPECT_TRUE(fs::is_empty(folder.sub("there")));
+}
+
+TEST(StoreDirectoryTest, NothingSpeaksAgainstWritingWhereThereIsRoom) {
+  ScratchFolder folder;
+  EXPECT_EQ(why_not_writable(folder.path()), "");
+  EXPECT_NE(why_not_writable(folder.sub("absent")).find("absent"), std::string::npos);
 }
 
 TEST(StoreDirectoryTest, FolderWithOtherFilesIsRefusedAndLeftAlone) {

@@ -71,6 +71,46 @@ TEST_F(BadInputTest, Fp8WeightsAreRefusedByName) {
   expect_refused(generate_with(copy), {"lm_head.weight", "fp8"});
 }
 
+TEST_F(BadInputTest, QuantisationThatOnlyTheConfigSpeaksOfIsRefusedByName) {
+  expect_config_refused(
+      "\"vocab_size\":", R"("quantization_config": {"quant_method": "fp8"}, "vocab_size":)",
+      {"quantization_config", "fp8"});
+}
+
+TEST_F(BadInputTest, ANumberOfLayersThatNoModelHasIsNamed) {
+  expect_config_refused("\"num_hidden_layers\": 6", "\"num_hidden_layers\": 2147483648",
+                        {"num_hidden_layers", "2147483648"});
+}
+
+TEST_F(BadInputTest, ARoutedScaleBeyondFloatIsNamed) {
+  expect_config_refused("\"routed_scaling_factor\": 1.5", "\"routed_scaling_factor\": 1e300",
+                        {"routed_scaling_factor", "1e+300"});
+}
+
+TEST_F(BadInputTest, ARopeScalingThatGivesNoFactorIsNamed) {
+  expect_config_refused("\"mscale_all_dim\": 1.0", "\"mscale_all_dim\": 1e300", {"rope_scaling"});
+}
+
+TEST_F(BadInputTest, OutputThatCannotBeWrittenIsAnError) {
+  ASSERT_EQ(generate_with(model()).exit_code, 0);
+  const std::string stat = program_path() + " stat --store " + (folder_ / "store");
+  for (const std::string closed : {" > /dev/full", " >&-"}) {
+    const Result<CommandResult> result = run_command({"/bin/sh", "-c", stat + closed});
+    ASSERT_TRUE(result.ok());
+    EXPECT_EQ(result->exit_code, 1) << closed;
+    EXPECT_NE(result->errors.find("output"), std::string::npos) << result->errors;
+  }
+}
+
+TEST_F(BadInputTest, ATokenizerMayBeAGzip) {
+  const std::string packed =
+      std::string(EMBER_SOURCE_DIR) + "/tests/data/tokenizer/tokenizer.json.gz";
+  const CommandResult result =
+      emberkv({"tokenize", "--tokenizer", packed}, "{\"text\": \"Hello\"}\n");
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(result.output, "{\"ids\":[19923]}\n");
+}
+
 TEST_F(BadInputTest, AConfigThatContradictsItselfIsRefused) {
   expect_config_refused("\"num_experts_per_tok\": 2", "\"num_experts_per_tok\": 20",
                         {"num_experts_per_tok", "20"});

@@ -40,6 +40,7 @@ TEST_F(UsageTest, WrongCommandLinesEndWithTwoAndOneLine) {
       {"generate", "--model", "m", "--prompt", "p", "--attention", "sparse"},
       {"generate", "--model", "m", "--prompt", "p", "--ram-bytes", "much"},
       {"generate", "--model", "m", "--prompt", "p", "--temperature", "-1"},
+      {"generate", "--model", "m", "--prompt", "p", "--temperature", "nan"},
       {"chat", "--model", "m", "--resume", "last", "--system", "s"},
       {"logits", "--model", "m", "--ids-file", "f"},
       {"logits", "--model", "m", "--ids-file", "f", "--out", "o", "--precision", "int4"},

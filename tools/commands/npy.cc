@@ -41,8 +41,8 @@ Result<std::unique_ptr<NpyWriter>> NpyWriter::create(const std::string& path, si
   // A device or a pipe is written as it is: renaming a file over it would replace it.
   std::error_code absent;
   const auto kind = std::filesystem::status(path, absent).type();
-  writer->in_place_ = kind != std::filesystem::file_type::regular &&
-                      kind != std::filesystem::file_type::not_found;
+  writer->in_place_ =
+      kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found;
   writer->unfinished_ =
       writer->in_place_ ? path : path + "." + std::to_string(::getpid()) + ".part";
   writer->file_ = std::fopen(writer->unfinished_.c_str(), "wb");

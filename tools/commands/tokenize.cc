@@ -58,8 +58,9 @@ Result<std::string> decode_line(const Tokenizer& tokenizer, const std::string& l
   for (size_t i = 0; i < list.size(); ++i) {
     const Json& id = list[i];
     constexpr int64_t kMostId = std::numeric_limits<TokenId>::max();
-    const bool fits = id.is_number_unsigned() ? id.get<uint64_t>() <= uint64_t{kMostId}
-                                              : id.is_number_integer() && id.get<int64_t>() >= -kMostId;
+    const bool fits = id.is_number_unsigned()
+                          ? id.get<uint64_t>() <= uint64_t{kMostId}
+                          : id.is_number_integer() && id.get<int64_t>() >= -kMostId;
     if (!fits) return malformed("ids[" + std::to_string(i) + "] = " + id.dump(), "a token id");
     ids.push_back(id.get<TokenId>());
   }

@@ -185,6 +185,9 @@ TEST_F(ModelConfigTest, NoConfigAndNoJsonAreRefused) {
   EXPECT_EQ(load_model_config(folder_.path()).error().code, ErrorCode::kCorruption);
   folder_.write("config.json", R"({"a": 1, "a": 2})");
   EXPECT_NE(load_model_config(folder_.path()).error().message.find("twice"), std::string::npos);
+  const std::string deep = std::string(1000, '[') + std::string(1000, ']');
+  folder_.write("config.json", "{\"a\": " + deep + "}");
+  EXPECT_NE(load_model_config(folder_.path()).error().message.find("nested"), std::string::npos);
 }
 
 }  // namespace
