@@ -55,18 +55,6 @@ Status check_architecture(const JsonObject& json) {
   return {};
 }
 
-// The reference would read such weights through their scales, whatever their dtype is.
-Status check_quantization(const JsonObject& json) {
-  if (!json.has("quantization_config")) return {};
-  EMBER_ASSIGN(const JsonObject fields, json.object("quantization_config"));
-  std::string method = "no quant_method";
-  if (fields.has("quant_method")) {
-    EMBER_ASSIGN(method, fields.text("quant_method"));
-  }
-  return unsupported(json, "quantization_config", method + " weights",
-                     "bf16, fp16 or fp32 without this field (convert the checkpoint to bf16)");
-}
-
 // Fields whose other values would need another forward pass.
 Status check_variants(const JsonObject& json) {
   const std::pair<const char*, const char*> texts[] = {
@@ -166,7 +154,6 @@ Status add_eos(const JsonObject& json, ModelConfig& config) {
 
 Status read_fields(const JsonObject& json, ModelConfig& config) {
   EMBER_TRY(check_architecture(json));
-  EMBER_TRY(check_quantization(json));
   EMBER_TRY(check_variants(json));
   config.model_type = kModelType;
   EMBER_TRY(read_size(json, "vocab_size", config.vocab_size));

@@ -68,8 +68,7 @@ struct ModelConfig {
 };
 
 // Reads <folder>/config.json and generation_config.json where it exists.
-// Errors: kIo, kInvalidArgument (field, found, expected), kUnsupported (architecture,
-// quantisation).
+// Errors: kIo, kInvalidArgument (field, found, expected), kUnsupported (architecture, variants).
 Result<ModelConfig> load_model_config(const std::string& folder);
 
 }  // namespace ember

@@ -71,12 +71,6 @@ TEST_F(BadInputTest, Fp8WeightsAreRefusedByName) {
   expect_refused(generate_with(copy), {"lm_head.weight", "fp8"});
 }
 
-TEST_F(BadInputTest, QuantisationThatOnlyTheConfigSpeaksOfIsRefusedByName) {
-  expect_config_refused(
-      "\"vocab_size\":", R"("quantization_config": {"quant_method": "fp8"}, "vocab_size":)",
-      {"quantization_config", "fp8"});
-}
-
 TEST_F(BadInputTest, ANumberOfLayersThatNoModelHasIsNamed) {
   expect_config_refused("\"num_hidden_layers\": 6", "\"num_hidden_layers\": 2147483648",
                         {"num_hidden_layers", "2147483648"});

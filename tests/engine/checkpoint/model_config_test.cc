@@ -47,6 +47,13 @@ ModelConfig deepseek_rope() {
   return config;
 }
 
+// A checkpoint that was cast to bf16 may still carry it; fp8 tensors are refused by their dtype.
+TEST_F(ModelConfigTest, AQuantizationConfigDecidesNothing) {
+  const auto config =
+      with("\"vocab_size\"", R"("quantization_config": {"quant_method": "fp8"}, "vocab_size")");
+  EXPECT_TRUE(config.ok()) << config.error().message;
+}
+
 TEST_F(ModelConfigTest, GoldenFieldsAreRead) {
   const ModelConfig config = std::move(load_model_config(kGolden)).value();
   EXPECT_EQ(config.vocab_size, 320u);
