@@ -41,6 +41,7 @@ class EngineImpl final : public Engine {
   Status open_model();
   Status open_cache();
   Status open_forward();
+  Status warm_up();
   std::function<void(double)> progress(std::string_view what) const {
     if (!options_.progress) return {};
     return [this, what](double done) { options_.progress(what, done); };
@@ -76,6 +77,7 @@ Status EngineImpl::open() {
   EMBER_TRY(open_model());
   EMBER_TRY(open_cache());
   EMBER_TRY(open_forward());
+  EMBER_TRY(warm_up());
   load_us_ = system_clock().now_us() - start_us;
   return {};
 }
@@ -149,6 +151,18 @@ Status EngineImpl::open_forward() {
   return {};
 }
 
+// Draws one token after one that means nothing: what happens once (the weights' first pages, the
+// kernels' choice for each shape) is part of loading and not of the first request.
+Status EngineImpl::warm_up() {
+  if (context_tokens_ < 2) return {};
+  Request request;
+  request.prompt = {0};
+  request.max_tokens = 1;
+  request.use_cache = false;
+  request.on_prefill = [](size_t, size_t) {};
+  return run(std::move(request)).status;
+}
+
 Outcome EngineImpl::run(Request request) {
   Outcome outcome;
   for (TokenId id : request.prompt) {
@@ -157,6 +171,11 @@ Outcome EngineImpl::run(Request request) {
                                                        " is outside the model's vocabulary of " +
                                                        std::to_string(config().vocab_size)};
     return outcome;
+  }
+  if (!request.on_prefill && options_.progress) {
+    request.on_prefill = [this](size_t computed, size_t prompt) {
+      options_.progress("prompt", static_cast<double>(computed) / static_cast<double>(prompt));
+    };
   }
   bool done = false;
   request.on_done = [&outcome, &done, client = std::move(request.on_done)](const Outcome& result) {

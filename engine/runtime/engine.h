@@ -38,7 +38,8 @@ struct EngineOptions {
   AttentionForm attention = AttentionForm::kAbsorb;
   int workers = 0;  // 0: every core
   bool need_tokenizer = true;
-  std::function<void(std::string_view what, double done)> progress;  // may be empty; done in [0, 1]
+  // Told of loading and of each request's prompt; may be empty. `done` is in [0, 1].
+  std::function<void(std::string_view what, double done)> progress;
 };
 
 class Engine {

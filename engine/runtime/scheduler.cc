@@ -219,6 +219,9 @@ void SchedulerImpl::finish_step(const Status& status) {
     }
     if (sequence.request.use_cache) cache_.commit(*sequence.chain, step_[i].tokens);
     sequence.computed += sequence.in_step;
+    if (sequence.phase == Phase::kPrefill && sequence.request.on_prefill) {
+      sequence.request.on_prefill(sequence.computed, sequence.prompt_tokens);
+    }
     if (has_drawn) take_drawn(sequence, id);
   }
   drop_done();

@@ -56,6 +56,18 @@ TEST(EngineTest, AnAnswerThatIsCutAndFedAgainGoesOnWithTheSameDraws) {
   EXPECT_NE(engine->run(other).token_ids, uncut.token_ids);
 }
 
+TEST(EngineTest, ThePromptsProgressIsTold) {
+  EngineOptions options = small_options("");
+  options.chunk_tokens = 32;
+  std::vector<double> told;
+  options.progress = [&told](std::string_view what, double done) {
+    if (what == "prompt") told.push_back(done);
+  };
+  auto engine = must_open(options);
+  engine->run(small_request(80, 5, 3));
+  EXPECT_EQ(told, (std::vector<double>{0.4, 0.8, 1.0}));
+}
+
 TEST(EngineTest, TokensOutsideTheVocabularyAreNamed) {
   auto engine = must_open(small_options(""));
   Request request = small_request(3, 4, 1);
