@@ -5,10 +5,12 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/prng.h"
@@ -136,6 +138,16 @@ inline std::unique_ptr<DiskTier> open_tier(const DiskTierOptions& options) {
   Result<std::unique_ptr<DiskTier>> tier = DiskTier::open(options);
   EXPECT_TRUE(tier.ok()) << tier.error().message;
   return tier.ok() ? std::move(*tier) : nullptr;
+}
+
+// RocksDB removes files in the background, between one look and the other: what is counted and what
+// is there agree when it has come to rest.
+inline void expect_counted_as_on_disk(const DiskTier& tier, const std::string& directory) {
+  for (int look = 0; look < 50; ++look) {
+    if (tier.stats().file_bytes == bytes_below(directory)) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+  EXPECT_EQ(tier.stats().file_bytes, bytes_below(directory));
 }
 
 }  // namespace ember
