@@ -6,7 +6,7 @@
 // Invariant  what was accepted is durable after the next flush() and not before; bytes on disk stay
 //            within limit_bytes; a group is returned only if its raw checksum agrees
 // Threads    read_*: any thread. put, erase, touch, flush, make_room: the write lane only.
-// Not here   which block goes (prefix_index/eviction.h), when to write (store/offload_plan.h)
+// Not here   which block goes (prefix_index/eviction.h), when to write (store/cache/offload_plan.h)
 #pragma once
 
 #include <cstdint>

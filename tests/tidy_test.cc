@@ -43,7 +43,8 @@ struct Library {
 const std::vector<Library> kLibraries = {
     {"<CLI/", {"tools/emberkv.cc", "tools/make_model_main.cc", "tools/journey_demo/main.cc"}},
     {"<nlohmann/", {"engine/checkpoint/", "engine/text/", "tools/", "tests/", "bench/"}},
-    {"<rocksdb/", {"store/", "tests/store/"}},
+    {"<rocksdb/", {"store/disk/", "tests/store/", "tests/support/"}},
+    {"<openssl/", {"store/disk/"}},
     {"<zstd", {"store/codec.cc"}},
     {"<xxhash",
      {"prefix_index/block_hash.cc", "engine/checkpoint/fingerprint.cc",

@@ -1,0 +1,202 @@
+// Opening and closing the cache, and its part in the engine's loop.
+#include "store/block_cache.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/check.h"
+#include "store/cache/block_cache_impl.h"
+#include "store/cache/reopening.h"
+
+namespace ember {
+
+Result<std::unique_ptr<BlockCache>> BlockCache::open(const BlockCacheOptions& options,
+                                                     Device& device) {
+  EMBER_ASSIGN(RamPlan plan,
+               plan_ram(options.ram_bytes, options.layout, options.request_tokens));
+  StoreParts parts;
+  if (!options.store_path.empty()) {
+    EMBER_ASSIGN(DiskPlan disk, plan_disk(options.disk_bytes));
+    EMBER_ASSIGN(parts, StoreParts::open(options.store_path, disk, plan.memtable_bytes,
+                                         plan.block_cache_bytes));
+  }
+  EMBER_ASSIGN(std::unique_ptr<BlockCacheImpl> cache,
+               BlockCacheImpl::make(options, CacheTuning{}, plan, std::move(parts), device));
+  return std::unique_ptr<BlockCache>(std::move(cache));
+}
+
+Result<std::unique_ptr<BlockCacheImpl>> BlockCacheImpl::make(const BlockCacheOptions& options,
+                                                             const CacheTuning& tuning,
+                                                             const RamPlan& plan,
+                                                             StoreParts parts, Device& device) {
+  EMBER_ASSIGN(std::unique_ptr<DevicePool> device_pool,
+               DevicePool::make(device, options.layout, plan.device_slots));
+  EMBER_ASSIGN(std::unique_ptr<HostTier> host_tier,
+               HostTier::make(device, options.layout, plan.host_slots));
+  return std::unique_ptr<BlockCacheImpl>(
+      new BlockCacheImpl(options, tuning, plan, std::move(parts), device, std::move(device_pool),
+                         std::move(host_tier)));
+}
+
+BlockCacheImpl::BlockCacheImpl(const BlockCacheOptions& options, const CacheTuning& tuning,
+                               const RamPlan& plan, StoreParts parts, Device& device,
+                               std::unique_ptr<DevicePool> device_pool,
+                               std::unique_ptr<HostTier> host_tier)
+    : options_(options),
+      device_(device),
+      clock_(options.clock != nullptr ? *options.clock : system_clock()),
+      layout_(options.layout),
+      plan_(plan),
+      parts_(std::move(parts)),
+      hasher_(parts_.secret, options.name_space, options.scope),
+      device_pool_(std::move(device_pool)),
+      host_tier_(std::move(host_tier)),
+      ledger_(hasher_.root(), layout_.block_tokens(), *device_pool_, *host_tier_, clock_),
+      context_{.device = device,
+               .clock = clock_,
+               .layout = layout_,
+               .tickets = tickets_,
+               .device_pool = *device_pool_,
+               .host_tier = *host_tier_,
+               .ledger = ledger_,
+               .tails = tails_,
+               .counters = counters_,
+               .health = health_,
+               .tuning = tuning,
+               .name_space = options.name_space,
+               .scope = options.scope,
+               .numerics_build = options.numerics_build},
+      restores_(context_),
+      offload_(context_),
+      dedup_(context_) {
+  context_.flush_age_us = options.flush_age_us;
+  adopt_store(!options.store_path.empty());
+}
+
+void BlockCacheImpl::adopt_store(bool asked_for) {
+  if (!asked_for) return;
+  health_ = {StoreState::kOk, parts_.reason};
+  if (parts_.disk == nullptr) {
+    health_.state = StoreState::kUnusable;
+    return;
+  }
+  context_.disk = parts_.disk.get();
+  context_.conversations = parts_.conversations.get();
+  context_.writable = parts_.writable;
+  context_.disk_limit_bytes = parts_.plan.blocks_bytes;
+  context_.tails_limit_bytes = parts_.plan.tails_bytes;
+  const Status rebuilt = rebuild_index();
+  if (rebuilt.ok()) return;
+  health_ = {StoreState::kUnusable, rebuilt.error().message};
+  context_.disk = nullptr;
+  context_.conversations = nullptr;
+  parts_.conversations.reset();
+  parts_.disk.reset();
+  parts_.directory.reset();
+}
+
+Status BlockCacheImpl::rebuild_index() {
+  EMBER_ASSIGN(Reopened reopened, reopen(context_, hasher_));
+  counters_.unreadable_records = reopened.unreadable;
+  // Under a record that cannot be read they are below a hole; else they are what must not be.
+  unreachable_at_opening_ = reopened.unreadable > 0 ? 0 : reopened.unreachable;
+  offload_.set_foreign(std::move(reopened.foreign));
+  offload_.erase_tails(reopened.doomed_tails);
+  return {};
+}
+
+BlockCacheImpl::~BlockCacheImpl() {
+  EMBER_CHECK(open_chains_ == 0, "the cache closes while a chain is open");
+  // The write lane keeps its order: behind this task no conversation is being written any more.
+  tickets_.on(device_.run_host(HostLane::kWrite, [] { return Status{}; }), [](const Status&) {});
+  offload_.close();
+  pump();
+  const int64_t patience_until = system_clock().now_us() + context_.tuning.close_patience_us;
+  std::array<Completion, 64> completions;
+  while (busy() || offload_.unflushed() || tickets_.waiting() > 0) {
+    const int64_t now = system_clock().now_us();
+    // Work under way is always waited for: it reads and writes our memory.
+    if (now > patience_until) offload_.give_up_all();
+    const size_t count = device_.wait_any(now + 50'000, completions);
+    for (size_t i = 0; i < count; ++i) tickets_.complete(completions[i]);
+    pump();
+  }
+}
+
+void BlockCacheImpl::pump() {
+  restores_.pump();
+  offload_.advance();
+  restores_.pump();  // host slots may have come free
+}
+
+void BlockCacheImpl::tick() { pump(); }
+
+bool BlockCacheImpl::handle(const Completion& completion) {
+  if (!tickets_.complete(completion)) return false;
+  pump();
+  return true;
+}
+
+bool BlockCacheImpl::busy() const {
+  return restores_.busy() || offload_.busy() || dedup_.busy();
+}
+
+Ticket BlockCacheImpl::sync() {
+  const Ticket ticket = offload_.sync();
+  pump();
+  return ticket;
+}
+
+BlockCacheStats BlockCacheImpl::stats() const {
+  BlockCacheStats stats = counters_;
+  stats.health = health_;
+  for (Tier tier : kAllTiers) {
+    stats.blocks[static_cast<size_t>(tier)] = ledger_.index().count(tier);
+  }
+  stats.capacity_blocks[static_cast<size_t>(Tier::kDevice)] = plan_.device_slots;
+  stats.capacity_blocks[static_cast<size_t>(Tier::kHost)] = plan_.host_slots;
+  stats.indexed_blocks = ledger_.index().size();
+  stats.tail_records = tails_.size();
+  stats.holes = ledger_.holes();
+  stats.evicted_blocks += ledger_.evicted();
+  const BlockLedger::Census census = ledger_.census(context_.numerics_build);
+  stats.stranded = census.stranded + unreachable_at_opening_;
+  stats.foreign_blocks = offload_.foreign_count() + census.foreign_builds;
+  stats.blocks[static_cast<size_t>(Tier::kDisk)] -= census.tails_on_disk;
+  if (context_.disk != nullptr) {
+    const DiskTierStats disk = context_.disk->stats();
+    stats.disk_bytes = disk.file_bytes;
+    stats.disk_limit_bytes = options_.disk_bytes;
+    stats.stored_bytes = disk.stored_bytes;
+    stats.raw_bytes = disk.raw_bytes;
+    stats.written_bytes = disk.written_bytes;
+    if (stats.health.reason.empty() && disk.health != "ok") stats.health.reason = disk.health;
+  }
+  if (context_.conversations != nullptr) stats.disk_bytes += context_.conversations->file_bytes();
+  return stats;
+}
+
+std::vector<BlockCache::Row> BlockCacheImpl::rows() const {
+  std::vector<Row> rows;
+  for (BlockId block : ledger_.index().all_blocks()) {
+    const BlockEntry& entry = ledger_.entry(block);
+    const BlockNotes& notes = ledger_.notes(block);
+    Row row;
+    row.hash = entry.hash;
+    row.parent = ledger_.parent_hash(block);
+    row.position = entry.position;
+    row.token_count = entry.token_count;
+    row.raw_bytes = entry.token_count * layout_.token_bytes();
+    row.stored_bytes = entry.in(Tier::kDisk) ? notes.stored_bytes : 0;
+    row.hits = notes.earlier_hits + entry.hits;
+    row.last_use_unix_us = notes.last_use_unix_us;
+    for (Tier tier : kAllTiers) row.in[static_cast<size_t>(tier)] = entry.in(tier);
+    row.damaged = entry.damaged;
+    row.tokens = ledger_.index().tokens(block);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace ember

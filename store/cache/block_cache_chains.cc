@@ -1,0 +1,157 @@
+// What a request asks of the cache: match, open a chain, commit.
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "store/cache/block_cache_impl.h"
+
+namespace ember {
+
+BlockCache::Match BlockCacheImpl::match(TokenSpan prompt) {
+  Match match;
+  if (prompt.empty()) return match;
+  const PrefixMatch found = ledger_.index().match(ledger_.root(), prompt, prompt.size() - 1,
+                                                  context_.numerics_build);
+  match.tokens = found.tokens;
+  size_t rest = found.tokens;
+  for (BlockId block : found.blocks) {
+    const size_t agree = std::min<size_t>(rest, layout_.block_tokens());
+    match.tokens_by_tier[static_cast<size_t>(best_tier(block))] += agree;
+    rest -= agree;
+  }
+  return match;
+}
+
+Tier BlockCacheImpl::best_tier(BlockId block) const {
+  const BlockEntry& entry = ledger_.entry(block);
+  return *std::find_if(kAllTiers.begin(), kAllTiers.end(),
+                       [&](Tier tier) { return entry.in(tier) || tier == Tier::kDisk; });
+}
+
+Result<std::unique_ptr<Chain>> BlockCacheImpl::open_chain(TokenSpan prompt, size_t restore_tokens,
+                                                          size_t max_tokens) {
+  const size_t span = layout_.block_tokens();
+  const size_t total = (std::max(max_tokens, prompt.size()) + span - 1) / span;
+  const uint32_t capacity = device_pool_->slots().size();
+  if (total > capacity) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "a request of " + std::to_string(max_tokens) + " tokens needs " +
+                     std::to_string(total) + " device slots, found " + std::to_string(capacity) +
+                     ": raise ram_bytes"};
+  }
+  const int64_t began_us = clock_.now_us();
+  auto chain = std::make_unique<ChainImpl>(context_, restores_, open_chains_);
+  add_matches(*chain, prompt, std::min(restore_tokens, prompt.empty() ? 0 : prompt.size() - 1));
+  const int64_t match_us = clock_.now_us() - began_us;
+  std::optional<std::vector<SlotLease>> slots = take_slots(*chain, total);
+  if (!slots) {
+    return Error{ErrorCode::kCapacity,
+                 "device slots: needed " + std::to_string(total - chain->in_place()) +
+                     " of " + std::to_string(capacity) + ", found fewer that nobody holds"};
+  }
+  chain->set_slots(std::move(*slots));
+  chain->start(prompt, match_us, clock_.now_us() + context_.tuning.restore_deadline_us);
+  pump();
+  return std::unique_ptr<Chain>(std::move(chain));
+}
+
+// Leases every copy that the restore will read, so that taking slots cannot evict it.
+void BlockCacheImpl::add_matches(ChainImpl& chain, TokenSpan prompt, size_t limit) {
+  if (limit == 0) return;
+  const PrefixMatch found =
+      ledger_.index().match(ledger_.root(), prompt, limit, context_.numerics_build);
+  ledger_.use(found.blocks, true);
+  size_t rest = found.tokens;
+  for (BlockId block : found.blocks) {
+    ChainImpl::Matched matched;
+    matched.block = block;
+    matched.tokens = static_cast<uint32_t>(std::min<size_t>(rest, layout_.block_tokens()));
+    matched.whole = matched.tokens == layout_.block_tokens();
+    matched.from = best_tier(block);
+    if (matched.whole && matched.from != Tier::kDevice) matched.joined = restores_.find(block);
+    if (matched.joined != nullptr) {
+      matched.from = matched.joined->from;
+    } else if (matched.from == Tier::kDevice || matched.from == Tier::kHost) {
+      matched.source = ledger_.lease_copy(block, matched.from);
+    }
+    rest -= matched.tokens;
+    chain.add_matched(std::move(matched));
+  }
+}
+
+// Slots for all blocks that are not in place. What gives way, in this order: copies that nobody
+// holds, the end of this restore, blocks that wait to be offloaded.
+std::optional<std::vector<SlotLease>> BlockCacheImpl::take_slots(ChainImpl& chain, size_t total) {
+  std::vector<SlotLease> slots;
+  while (slots.size() < total - chain.in_place()) {
+    std::optional<SlotLease> slot = ledger_.take_device_slot();
+    if (slot) {
+      slots.push_back(std::move(*slot));
+    } else if (chain.matched() > chain.in_place()) {
+      chain.drop_last_matched();
+    } else if (!offload_.give_up_newest()) {
+      return std::nullopt;
+    }
+  }
+  return slots;
+}
+
+void BlockCacheImpl::commit(Chain& chain, TokenSpan tokens) {
+  auto& ours = static_cast<ChainImpl&>(chain);
+  ours.append(tokens);
+  const size_t span = layout_.block_tokens();
+  while ((ours.blocks().size() + 1) * span <= ours.length()) {
+    commit_block(ours, ours.blocks().size());
+  }
+  pump();
+}
+
+// Whether the entry is known but of no use to us as it is.
+bool BlockCacheImpl::heals(BlockId block) const {
+  const BlockEntry& entry = ledger_.entry(block);
+  const bool other_build = context_.numerics_build != 0 &&
+                           entry.numerics_build != context_.numerics_build;
+  return entry.damaged || other_build;
+}
+
+void BlockCacheImpl::commit_block(ChainImpl& chain, size_t position) {
+  const size_t span = layout_.block_tokens();
+  const TokenSpan tokens = chain.tokens().subspan(position * span, span);
+  const BlockId parent = position == 0 ? kNoBlock : chain.blocks().back();
+  const BlockHash& before = parent == kNoBlock ? hasher_.root() : ledger_.entry(parent).hash;
+  const BlockId block = ledger_.insert(parent, tokens, hasher_.next(before, tokens),
+                                       context_.numerics_build);
+  chain.add_block(block);
+  ++counters_.committed_blocks;
+  if (heals(block)) {
+    ledger_.reset(block, context_.numerics_build);
+  } else if (ledger_.entry(block).anywhere()) {
+    ++counters_.dedup_blocks;
+    dedup_.compare(block, chain.slot(position).share());
+  }
+  const SlotLease& slot = chain.slot(position);
+  ledger_.publish(block, Tier::kDevice, slot);
+  ledger_.use({block}, false);
+  if (!ledger_.entry(block).in(Tier::kDisk)) offload_.add(block, slot.share());
+}
+
+void BlockCacheImpl::commit_tail(Chain& chain) {
+  auto& ours = static_cast<ChainImpl&>(chain);
+  EMBER_CHECK(ours.ready(), "a tail is committed of a chain that is still restoring");
+  const size_t span = layout_.block_tokens();
+  const size_t full = ours.blocks().size();
+  const TokenSpan tokens = ours.tokens().subspan(full * span);
+  if (!tokens.empty()) {
+    const BlockId parent = full == 0 ? kNoBlock : ours.blocks().back();
+    const BlockHash& before = parent == kNoBlock ? hasher_.root() : ledger_.entry(parent).hash;
+    const BlockId tail = ledger_.insert(parent, tokens, hasher_.next(before, tokens),
+                                        context_.numerics_build);
+    if (heals(tail)) ledger_.reset(tail, context_.numerics_build);
+    ledger_.use({tail}, false);
+    if (!ledger_.entry(tail).in(Tier::kDisk)) offload_.add(tail, ours.slot(full).share());
+  }
+  offload_.turn_ended();
+  pump();
+}
+
+}  // namespace ember

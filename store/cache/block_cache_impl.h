@@ -1,0 +1,97 @@
+// Block cache, inside: composes index, tiers, restore and offload behind the one face.
+//
+// Journey    block_cache -> [block_cache_impl] -> ledger, chains, executors
+// Owns       every part of the cache; nothing outlives it but the device
+// Invariant  each completion, commit and tick lets both executors go on; nothing waits here but
+//            the destructor
+// Threads    engine thread only
+// Not here   the parts' own rules
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "prefix_index/block_hash.h"
+#include "store/block_cache.h"
+#include "store/cache/cache_context.h"
+#include "store/cache/chain.h"
+#include "store/cache/dedup_check.h"
+#include "store/cache/offload_executor.h"
+#include "store/cache/restore_executor.h"
+#include "store/cache/store_parts.h"
+
+namespace ember {
+
+class BlockCacheImpl final : public BlockCache {
+ public:
+  // `parts` as opened (or fakes, in tests); without a disk only the RAM tiers work.
+  static Result<std::unique_ptr<BlockCacheImpl>> make(const BlockCacheOptions& options,
+                                                      const CacheTuning& tuning,
+                                                      const RamPlan& plan, StoreParts parts,
+                                                      Device& device);
+  ~BlockCacheImpl() override;
+
+  Match match(TokenSpan prompt) override;
+  Result<std::unique_ptr<Chain>> open_chain(TokenSpan prompt, size_t restore_tokens,
+                                            size_t max_tokens) override;
+  void commit(Chain& chain, TokenSpan tokens) override;
+  void commit_tail(Chain& chain) override;
+  Ticket sync() override;
+  void tick() override;
+  bool handle(const Completion& completion) override;
+  bool busy() const override;
+
+  const KvLayout& layout() const override { return layout_; }
+  LatentCacheView layer_view(uint32_t layer) const override {
+    return device_pool_->layer_view(layer);
+  }
+  Conversations* conversations() override { return parts_.conversations.get(); }
+  const StoreHealth& health() const override { return health_; }
+  const RamPlan& ram_plan() const override { return plan_; }
+  BlockCacheStats stats() const override;
+
+  void drop_tier(Tier tier) override { ledger_.drop_tier(tier); }
+  std::vector<Row> rows() const override;
+
+  // For tests: aborts unless the index's invariants hold.
+  void check_invariants() const { ledger_.index().check_invariants(); }
+
+ private:
+  BlockCacheImpl(const BlockCacheOptions& options, const CacheTuning& tuning, const RamPlan& plan,
+                 StoreParts parts, Device& device, std::unique_ptr<DevicePool> device_pool,
+                 std::unique_ptr<HostTier> host_tier);
+
+  void adopt_store(bool asked_for);
+  Status rebuild_index();
+  void pump();
+  Tier best_tier(BlockId block) const;
+  void add_matches(ChainImpl& chain, TokenSpan prompt, size_t limit);
+  std::optional<std::vector<SlotLease>> take_slots(ChainImpl& chain, size_t total);
+  void commit_block(ChainImpl& chain, size_t position);
+  bool heals(BlockId block) const;
+
+  BlockCacheOptions options_;
+  Device& device_;
+  const Clock& clock_;
+  KvLayout layout_;
+  RamPlan plan_;
+  StoreParts parts_;
+  StoreHealth health_;
+  BlockCacheStats counters_;
+  BlockHasher hasher_;
+  std::unique_ptr<DevicePool> device_pool_;
+  std::unique_ptr<HostTier> host_tier_;
+  TicketRouter tickets_;
+  BlockLedger ledger_;
+  TailLedger tails_;
+  CacheContext context_;
+  RestoreExecutor restores_;
+  OffloadExecutor offload_;
+  DedupCheck dedup_;
+  uint64_t unreachable_at_opening_ = 0;
+  size_t open_chains_ = 0;
+};
+
+}  // namespace ember

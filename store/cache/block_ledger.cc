@@ -1,0 +1,267 @@
+// Entries, slots and evictions kept in step.
+#include "store/cache/block_ledger.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace ember {
+
+BlockLedger::BlockLedger(const BlockHash& root, uint32_t block_tokens, DevicePool& device,
+                         HostTier& host, const Clock& clock)
+    : index_(block_tokens),
+      root_(root),
+      block_tokens_(block_tokens),
+      device_(device),
+      host_(host),
+      clock_(clock),
+      residents_{std::vector<BlockId>(device.slots().size(), kNoBlock),
+                 std::vector<BlockId>(host.slots().size(), kNoBlock)} {}
+
+BlockNotes& BlockLedger::notes(BlockId block) {
+  return const_cast<BlockNotes&>(std::as_const(*this).notes(block));
+}
+
+const BlockNotes& BlockLedger::notes(BlockId block) const {
+  const auto id = static_cast<size_t>(block);
+  EMBER_CHECK(id < notes_.size(), "a block without notes");
+  return notes_[id];
+}
+
+const BlockHash& BlockLedger::parent_hash(BlockId block) const {
+  const BlockId parent = entry(block).parent;
+  return parent == kNoBlock ? root_ : entry(parent).hash;
+}
+
+BlockId BlockLedger::insert(BlockId parent, TokenSpan tokens, const BlockHash& hash,
+                            uint64_t numerics_build) {
+  const BlockId known = index_.find_child(root_, parent, tokens);
+  if (known != kNoBlock) return known;
+  const BlockId block = index_.insert(root_, parent, tokens, hash, numerics_build, ++use_counter_);
+  const auto id = static_cast<size_t>(block);
+  if (id >= notes_.size()) notes_.resize(id + 1);
+  notes_[id] = BlockNotes{};
+  notes_[id].last_use_unix_us = clock_.unix_us();
+  return block;
+}
+
+void BlockLedger::use(const std::vector<BlockId>& blocks, bool hit) {
+  const int64_t unix_us = clock_.unix_us();
+  for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
+    index_.touch({*block}, ++use_counter_, hit);
+    BlockNotes& note = notes(*block);
+    note.last_use_unix_us = unix_us;
+    if (note.touched || is_tail(*block)) continue;
+    note.touched = true;
+    touched_.emplace_back(*block, entry(*block).hash);
+  }
+}
+
+void BlockLedger::recall(BlockId block, const TouchRecord& touch) {
+  index_.touch({block}, ++use_counter_, false);
+  notes(block).last_use_unix_us = touch.last_use_unix_us;
+  notes(block).earlier_hits = touch.hits;
+}
+
+std::vector<std::pair<BlockHash, TouchRecord>> BlockLedger::take_touches() {
+  std::vector<std::pair<BlockHash, TouchRecord>> touches;
+  for (const auto& [block, hash] : touched_) {
+    if (index_.find(hash) != block) continue;  // forgotten since
+    BlockNotes& note = notes(block);
+    note.touched = false;
+    if (!entry(block).in(Tier::kDisk)) continue;
+    touches.push_back({hash, {note.last_use_unix_us, note.earlier_hits + entry(block).hits}});
+  }
+  touched_.clear();
+  return touches;
+}
+
+void BlockLedger::let_go(BlockId block) {
+  EMBER_CHECK(notes(block).holders > 0, "a block is let go twice");
+  --notes(block).holders;
+  forget_if_gone(block);
+}
+
+bool BlockLedger::unleased(BlockId block, Tier tier) const {
+  const SlotPool& slots = tier == Tier::kDevice ? device_.slots() : host_.slots();
+  return slots.leases(entry(block).place[static_cast<size_t>(tier)]) == 0;
+}
+
+bool BlockLedger::is_last_copy(BlockId block, Tier tier) const {
+  const BlockEntry& known = entry(block);
+  return std::none_of(kAllTiers.begin(), kAllTiers.end(),
+                      [&](Tier other) { return other != tier && known.in(other); });
+}
+
+std::optional<SlotLease> BlockLedger::take_slot(Tier tier) {
+  std::optional<SlotLease> slot = pool(tier).take();
+  while (!slot) {
+    std::optional<BlockId> victim = index_.evictable(tier).oldest([&](BlockId block) {
+      return unleased(block, tier) && (notes(block).holders == 0 || !is_last_copy(block, tier));
+    });
+    if (!victim) victim = spare_copy(tier);
+    if (!victim) return std::nullopt;
+    drop_copy(*victim, tier);
+    slot = pool(tier).take();
+  }
+  return slot;
+}
+
+// The oldest copy that has another one elsewhere, inner blocks included: where every leaf is leased
+// or waits for a slot below, something must move, and this loses nothing.
+std::optional<BlockId> BlockLedger::spare_copy(Tier tier) const {
+  std::optional<BlockId> oldest;
+  for (BlockId block : residents_[static_cast<size_t>(tier)]) {
+    if (block == kNoBlock || !unleased(block, tier) || is_last_copy(block, tier)) continue;
+    if (!oldest || entry(block).last_use < entry(*oldest).last_use) oldest = block;
+  }
+  return oldest;
+}
+
+SlotLease BlockLedger::lease_copy(BlockId block, Tier tier) {
+  EMBER_CHECK(entry(block).in(tier), "a copy is leased that is not there");
+  return pool(tier).share(entry(block).place[static_cast<size_t>(tier)]);
+}
+
+void BlockLedger::publish(BlockId block, Tier tier, const SlotLease& lease) {
+  if (entry(block).in(tier)) return;
+  pool(tier).publish(lease.slot());
+  index_.set_place(block, tier, lease.slot());
+  residents(tier)[static_cast<size_t>(lease.slot())] = block;
+}
+
+void BlockLedger::unpublish_device(BlockId block, const SlotLease& lease) {
+  if (entry(block).place[static_cast<size_t>(Tier::kDevice)] != lease.slot()) return;
+  device_.slots().reopen(lease.slot());
+  residents(Tier::kDevice)[static_cast<size_t>(lease.slot())] = kNoBlock;
+  index_.clear_place(block, Tier::kDevice);
+  forget_if_gone(block);
+}
+
+void BlockLedger::set_stored(BlockId block, int32_t epoch, uint64_t stored_bytes) {
+  index_.set_place(block, Tier::kDisk, epoch);
+  notes(block).stored_bytes = stored_bytes;
+}
+
+void BlockLedger::drop_copy(BlockId block, Tier tier) {
+  const int32_t place = entry(block).place[static_cast<size_t>(tier)];
+  const bool last = is_last_copy(block, tier);
+  index_.clear_place(block, tier);
+  retire(tier, place);
+  if (last) {
+    ++evicted_;
+    // Its children cannot be reached until it is computed again: an honest hole.
+    if (entry(block).children > 0) set_damaged(block, true);
+  }
+  forget_if_gone(block);
+}
+
+void BlockLedger::retire(Tier tier, int32_t slot) {
+  if (tier != Tier::kDevice && tier != Tier::kHost) return;
+  residents(tier)[static_cast<size_t>(slot)] = kNoBlock;
+  pool(tier).retire(slot);
+}
+
+void BlockLedger::set_damaged(BlockId block, bool damaged) {
+  if (entry(block).damaged == damaged) return;
+  index_.set_damaged(block, damaged);
+  if (damaged) {
+    ++holes_;
+  } else {
+    --holes_;
+  }
+}
+
+void BlockLedger::mark_damaged(BlockId block) {
+  const BlockEntry& known = entry(block);
+  if (!known.in(Tier::kDevice) && !known.in(Tier::kHost)) {
+    set_damaged(block, true);
+  } else if (known.in(Tier::kDisk)) {
+    index_.clear_place(block, Tier::kDisk);  // computed meanwhile: its next commit writes it again
+  }
+}
+
+void BlockLedger::reset(BlockId block, uint64_t numerics_build) {
+  hold(block);  // the entry stays through the loss of its copies
+  for (Tier tier : kAllTiers) {
+    const int32_t place = entry(block).place[static_cast<size_t>(tier)];
+    if (place < 0) continue;
+    index_.clear_place(block, tier);
+    retire(tier, place);
+  }
+  set_damaged(block, false);
+  index_.set_numerics_build(block, numerics_build);
+  --notes(block).holders;
+}
+
+// Entries that nothing needs go, and with the last child a parent that was kept for it.
+void BlockLedger::forget_if_gone(BlockId block) {
+  while (block != kNoBlock) {
+    const BlockEntry& known = entry(block);
+    if (known.anywhere() || known.children > 0 || notes(block).holders > 0) return;
+    const BlockId parent = known.parent;
+    set_damaged(block, false);
+    index_.erase(block);
+    block = parent;
+  }
+}
+
+bool BlockLedger::below_hole(BlockId block) const {
+  for (; block != kNoBlock; block = entry(block).parent) {
+    if (entry(block).damaged) return true;
+  }
+  return false;
+}
+
+std::optional<BlockLedger::DiskVictim> BlockLedger::take_disk_victim(uint64_t numerics_build) {
+  const LeafLru& leaves = index_.evictable(Tier::kDisk);
+  const auto may_go = [&](BlockId block) {
+    const BlockNotes& note = notes(block);
+    return note.disk_readers == 0 && (note.holders == 0 || !is_last_copy(block, Tier::kDisk));
+  };
+  std::optional<BlockId> victim;
+  if (holes_ > 0) {
+    victim = leaves.oldest([&](BlockId block) { return may_go(block) && below_hole(block); });
+  }
+  if (!victim && foreign_builds_) {
+    victim = leaves.oldest([&](BlockId block) {
+      return may_go(block) && entry(block).numerics_build != numerics_build;
+    });
+    if (!victim) foreign_builds_ = false;  // those that are left are inner blocks: look no more
+  }
+  if (!victim) victim = leaves.oldest(may_go);
+  if (!victim) return std::nullopt;
+  DiskVictim taken{entry(*victim).hash, is_tail(*victim), notes(*victim).stored_bytes};
+  drop_copy(*victim, Tier::kDisk);
+  return taken;
+}
+
+void BlockLedger::drop_tier(Tier tier) {
+  EMBER_CHECK(tier == Tier::kDevice || tier == Tier::kHost, "only RAM tiers can be dropped");
+  for (BlockId block : index_.all_blocks()) {
+    const BlockEntry& known = entry(block);
+    const bool lower = known.in(Tier::kDisk) || (tier == Tier::kDevice && known.in(Tier::kHost));
+    if (known.in(tier) && lower && !known.damaged && unleased(block, tier)) drop_copy(block, tier);
+  }
+}
+
+BlockLedger::Census BlockLedger::census(uint64_t numerics_build) const {
+  Census census;
+  std::vector<char> reachable(notes_.size(), 0);
+  std::vector<char> under_hole(notes_.size(), 0);
+  for (BlockId block : index_.all_blocks()) {  // parents before children
+    const BlockEntry& known = entry(block);
+    const auto id = static_cast<size_t>(block);
+    const bool root = known.parent == kNoBlock;
+    const auto parent = root ? size_t{0} : static_cast<size_t>(known.parent);
+    const bool parent_reachable = root || reachable[parent] != 0;
+    under_hole[id] = known.damaged || (!root && under_hole[parent] != 0) ? 1 : 0;
+    reachable[id] = parent_reachable && known.anywhere() && !known.damaged ? 1 : 0;
+    if (known.anywhere() && !parent_reachable && under_hole[id] == 0) ++census.stranded;
+    if (known.in(Tier::kDisk) && known.numerics_build != numerics_build) ++census.foreign_builds;
+    if (known.in(Tier::kDisk) && is_tail(block)) ++census.tails_on_disk;
+  }
+  return census;
+}
+
+}  // namespace ember

@@ -1,0 +1,137 @@
+// Block ledger: the index together with the slots: which block is where, and what may go.
+//
+// Journey    commit, restore, offload -> [block_ledger] -> radix_index, slot pools
+// Owns       the radix index and a note for each of its blocks
+// Invariant  a place in the index names a ready slot (or a record that the disk accepted); a copy
+//            goes only if no lease holds it, the last one only if no chain or transfer needs it
+// Threads    engine thread only
+// Not here   moving bytes (store/cache/restore_executor.h, store/cache/offload_executor.h)
+//
+// Leaf first: a use is noted from the leaf to the root with a rising counter, so that of one chain
+// the deepest blocks are always the oldest.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+#include "prefix_index/radix_index.h"
+#include "store/cache/device_pool.h"
+#include "store/disk_tier.h"
+#include "store/cache/host_tier.h"
+
+namespace ember {
+
+// The place of a tail in Tier::kDisk: it is in the conversations' database, in no epoch.
+inline constexpr int32_t kTailEpoch = 0x7fffffff;
+
+// What the cache knows of a block beside its index entry.
+struct BlockNotes {
+  uint32_t holders = 0;       // chains and transfers that name the block
+  uint32_t disk_readers = 0;  // restores that read its record
+  uint64_t stored_bytes = 0;  // of its record's payload
+  int64_t last_use_unix_us = 0;
+  uint32_t earlier_hits = 0;  // of earlier processes, from the touch record
+  bool touched = false;       // used since its last touch record
+};
+
+class BlockLedger {
+ public:
+  BlockLedger(const BlockHash& root, uint32_t block_tokens, DevicePool& device, HostTier& host,
+              const Clock& clock);
+
+  const RadixIndex& index() const { return index_; }
+  const BlockHash& root() const { return root_; }
+  const BlockEntry& entry(BlockId block) const { return index_.entry(block); }
+  bool is_tail(BlockId block) const { return entry(block).token_count < block_tokens_; }
+  BlockNotes& notes(BlockId block);
+  const BlockNotes& notes(BlockId block) const;
+  // The hash of the block before this one; the root's for a first block.
+  const BlockHash& parent_hash(BlockId block) const;
+
+  // The entry for `tokens` after `parent`, made if absent.
+  BlockId insert(BlockId parent, TokenSpan tokens, const BlockHash& hash, uint64_t numerics_build);
+  // Marks the blocks of one chain, root first, as used now.
+  void use(const std::vector<BlockId>& blocks, bool hit);
+  // At reopening: the time of use and the hits that an earlier process wrote.
+  void recall(BlockId block, const TouchRecord& touch);
+
+  // While held, a block keeps its entry and its last copy.
+  void hold(BlockId block) { ++notes(block).holders; }
+  void let_go(BlockId block);
+
+  // A slot to fill: a free one, or that of the oldest block that may go. Nothing if all are leased.
+  std::optional<SlotLease> take_device_slot() { return take_slot(Tier::kDevice); }
+  std::optional<SlotLease> take_host_slot() { return take_slot(Tier::kHost); }
+  // A lease of the copy in a tier (kDevice, kHost) that has one.
+  SlotLease lease_copy(BlockId block, Tier tier);
+  // The slot of this lease is whole and proven: it becomes the block's copy in the tier. Nothing
+  // happens if the tier has one already.
+  void publish(BlockId block, Tier tier, const SlotLease& lease);
+  // The slot of this lease is written again: no longer the block's copy on the device.
+  void unpublish_device(BlockId block, const SlotLease& lease);
+  void set_stored(BlockId block, int32_t epoch, uint64_t stored_bytes);
+  // Forgets the copy in a tier; the entry too, if nothing needs it.
+  void drop_copy(BlockId block, Tier tier);
+
+  // Its copy on disk is wrong: a hole until it is committed again, unless it has a better copy.
+  void mark_damaged(BlockId block);
+  // Before a block that is known but unusable (a hole, another numerics build) is committed anew.
+  void reset(BlockId block, uint64_t numerics_build);
+
+  // Blocks whose records may be erased to make `bytes` of room: below holes first, then those of
+  // another numerics build, then the oldest leaves. Their copies on disk are forgotten already.
+  struct DiskVictim {
+    BlockHash hash;
+    bool tail = false;
+    uint64_t stored_bytes = 0;
+  };
+  std::optional<DiskVictim> take_disk_victim(uint64_t numerics_build);
+
+  // Copies in a tier that no lease holds and a lower tier has.
+  void drop_tier(Tier tier);
+
+  size_t holes() const { return holes_; }
+  // Cost: linear in the entries.
+  struct Census {
+    uint64_t stranded = 0;        // present, unreachable, and not below a hole
+    uint64_t foreign_builds = 0;  // on disk, of another numerics build
+    uint64_t tails_on_disk = 0;
+  };
+  Census census(uint64_t numerics_build) const;
+  // At reopening: there are blocks of other numerics builds, to be evicted first.
+  void expect_foreign_builds() { foreign_builds_ = true; }
+  uint64_t evicted() const { return evicted_; }
+  std::vector<std::pair<BlockHash, TouchRecord>> take_touches();
+  bool has_touches() const { return !touched_.empty(); }
+
+ private:
+  SlotPool& pool(Tier tier) { return tier == Tier::kDevice ? device_.slots() : host_.slots(); }
+  std::optional<SlotLease> take_slot(Tier tier);
+  std::optional<BlockId> spare_copy(Tier tier) const;
+  std::vector<BlockId>& residents(Tier tier) { return residents_[static_cast<size_t>(tier)]; }
+  bool unleased(BlockId block, Tier tier) const;
+  bool is_last_copy(BlockId block, Tier tier) const;
+  bool below_hole(BlockId block) const;
+  void forget_if_gone(BlockId block);
+  void set_damaged(BlockId block, bool damaged);
+  void retire(Tier tier, int32_t slot);
+
+  RadixIndex index_;
+  BlockHash root_;
+  uint32_t block_tokens_;
+  DevicePool& device_;
+  HostTier& host_;
+  const Clock& clock_;
+  std::vector<BlockNotes> notes_;                  // by BlockId
+  std::array<std::vector<BlockId>, 2> residents_;  // by slot of the device and of the host tier
+  std::vector<std::pair<BlockId, BlockHash>> touched_;
+  uint64_t use_counter_ = 0;
+  size_t holes_ = 0;
+  bool foreign_builds_ = false;
+  uint64_t evicted_ = 0;
+};
+
+}  // namespace ember

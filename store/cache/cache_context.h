@@ -1,0 +1,68 @@
+// Cache context: what the parts of the block cache share.
+//
+// Journey    block_cache -> [cache_context] -> restore_executor, offload_executor, chains
+// Owns       nothing; every reference outlives the parts
+// Threads    engine thread only
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.h"
+#include "kernels/device.h"
+#include "store/block_cache.h"
+#include "store/cache/block_coder.h"
+#include "store/cache/block_ledger.h"
+#include "store/cache/tail_ledger.h"
+#include "store/cache/ticket_router.h"
+
+namespace ember {
+
+// Limits of patience. Tests make them shorter.
+struct CacheTuning {
+  int64_t restore_deadline_us = 30'000'000;  // then what is not there yet counts as missed
+  int64_t retry_us = 100'000;                // after a refused write; doubled with each refusal
+  int64_t close_patience_us = 30'000'000;    // for what is not yet written when the cache closes
+  uint32_t write_attempts = 3;               // then a block is given up
+  uint32_t eviction_rounds = 6;              // for one block that does not fit
+};
+
+struct CacheContext {
+  Device& device;
+  const Clock& clock;
+  const KvLayout& layout;
+  TicketRouter& tickets;
+  DevicePool& device_pool;
+  HostTier& host_tier;
+  BlockLedger& ledger;
+  TailLedger& tails;
+  BlockCacheStats& counters;
+  StoreHealth& health;
+  CacheTuning tuning;
+  // What every record of ours says.
+  NamespaceHash name_space;
+  std::string scope;
+  uint64_t numerics_build = 0;
+  // The store; null where there is none or a part of it is damaged.
+  DiskTier* disk = nullptr;
+  Conversations* conversations = nullptr;
+  bool writable = false;
+  uint64_t disk_limit_bytes = 0;
+  uint64_t tails_limit_bytes = 0;
+  int64_t flush_age_us = 0;
+
+  BlockIdentity identity_of(BlockId block) const {
+    const BlockEntry& entry = ledger.entry(block);
+    BlockIdentity identity;
+    identity.tail = ledger.is_tail(block);
+    identity.name_space = name_space;
+    identity.scope = scope;
+    identity.hash = entry.hash;
+    identity.parent = ledger.parent_hash(block);
+    identity.numerics_build = entry.numerics_build;
+    identity.position = entry.position;
+    identity.tokens = ledger.index().tokens(block);
+    return identity;
+  }
+};
+
+}  // namespace ember

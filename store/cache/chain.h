@@ -1,0 +1,98 @@
+// Chain: a request's slots, from the first restored block to the last computed one.
+//
+// Journey    restore_executor -> [chain] -> latent_attention; commit -> [chain] -> offload_executor
+// Owns       a lease for each of its slots; holds the index entries of its full blocks
+// Invariant  its own slots are written by its engine only; a slot that others can find is never
+//            written. Where a restore breaks off, every later slot is its own
+// Threads    engine thread only
+// Not here   which blocks a prompt matches (store/cache/block_cache_impl.h)
+//
+// Every block that is not on the device when the chain opens has a slot of the chain's own, also
+// where another chain's fill, or a copy beyond a block still missing, is shared: those are leased
+// beside it, and replace it if the restore gets that far.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "store/cache/cache_context.h"
+#include "store/cache/restore_executor.h"
+
+namespace ember {
+
+class ChainImpl final : public Chain, private FillWaiter {
+ public:
+  ChainImpl(CacheContext& context, RestoreExecutor& restores, size_t& open_chains);
+  ~ChainImpl() override;
+  ChainImpl(const ChainImpl&) = delete;
+  ChainImpl& operator=(const ChainImpl&) = delete;
+
+  std::span<const int32_t> block_table() const override { return table_; }
+  size_t length() const override { return length_; }
+  bool ready() const override { return ready_; }
+  const RestoreReport& restore_report() const override { return report_; }
+
+  // --- opening: matched blocks in order, then the chain's own slots, then start
+  struct Matched {
+    BlockId block = kNoBlock;
+    Tier from = Tier::kDevice;
+    uint32_t tokens = 0;     // that agree
+    bool whole = true;       // all of a full block
+    SlotLease source;        // its copy on the device or in the host tier, if it has one
+    Fill* joined = nullptr;  // another chain's fill of it
+  };
+  // Blocks that are read in place: from the front on, on the device.
+  size_t in_place() const { return in_place_; }
+  size_t matched() const { return matched_.size(); }
+  void add_matched(Matched matched);
+  // Gives up the last matched block, and with it what its source holds.
+  void drop_last_matched();
+  void set_slots(std::vector<SlotLease> own);
+  void start(TokenSpan prompt, int64_t match_us, int64_t deadline_us);
+
+  // --- after it is ready
+  // Tokens whose latents are in their slots now.
+  void append(TokenSpan tokens);
+  TokenSpan tokens() const { return tokens_; }
+  // Full blocks that the index knows, in order.
+  const std::vector<BlockId>& blocks() const { return blocks_; }
+  void add_block(BlockId block);
+  // The lease of the slot that the block at `position` is in.
+  const SlotLease& slot(size_t position) const {
+    return shared_[position] ? shared_[position] : own_[position];
+  }
+
+ private:
+  enum class Progress : uint8_t { kWaiting, kArrived, kFailed };
+
+  void fill_settled(const Fill& fill) override;
+  void retry() override { conclude(); }
+  void begin_fill(size_t index, int64_t deadline_us);
+  void stop_after(size_t failed);
+  bool free_own_slots(size_t arrived);
+  void conclude();
+
+  CacheContext& context_;
+  RestoreExecutor& restores_;
+  size_t& open_chains_;
+  std::vector<SlotLease> own_;
+  std::vector<SlotLease> shared_;
+  std::vector<int32_t> table_;
+  std::vector<TokenId> tokens_;  // of length_ tokens once ready
+  std::vector<BlockId> blocks_;  // held
+
+  // While restoring, by matched block.
+  std::vector<Matched> matched_;
+  std::vector<Progress> progress_;
+  std::vector<Fill*> fills_;
+  size_t in_place_ = 0;
+  size_t waiting_ = 0;
+
+  size_t length_ = 0;
+  bool ready_ = false;
+  int64_t started_us_ = 0;
+  RestoreReport report_;
+};
+
+}  // namespace ember

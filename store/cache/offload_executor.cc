@@ -1,0 +1,265 @@
+// Copies down and writes, step by step.
+#include "store/cache/offload_executor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "base/check.h"
+#include "store/cache/slot_copies.h"
+
+namespace ember {
+namespace {
+
+constexpr std::chrono::milliseconds kClosingPause{5};
+constexpr size_t kWriteBatch = 8;  // blocks of one write task: bounds the coded bytes in memory
+
+// On the write lane: codes and puts the jobs in order, up to the first that is refused.
+void write_jobs(const KvLayout& layout, const HostTier& host, DiskTier& disk,
+                Conversations* conversations, const std::vector<OffloadJob*>& jobs) {
+  for (OffloadJob* job : jobs) {
+    if (job->coded.payloads.empty()) {
+      job->coded = encode_block(layout, job->identity, host.at(job->host.slot()));
+    }
+    job->tried = true;
+    job->result = job->is_tail()
+                      ? conversations->put_tail(job->coded.record, job->coded.payloads, true)
+                      : disk.put(job->coded.record, job->coded.payloads);
+    if (!job->result.ok()) return;
+  }
+}
+
+}  // namespace
+
+void OffloadExecutor::add(BlockId block, SlotLease device) {
+  turn_ended_us_ = -1;
+  if (queue_.size() >= context_.device_pool.slots().size()) {
+    ++context_.counters.offload_failures;
+    context_.ledger.hold(block);
+    context_.ledger.let_go(block);  // a tail without any copy is forgotten
+    return;
+  }
+  queue_.add(block, std::move(device));
+}
+
+bool OffloadExecutor::give_up_newest() {
+  OffloadJob* job = queue_.newest_waiting();
+  if (job == nullptr) return false;
+  give_up(job, {ErrorCode::kCapacity, "a request needs the device slot"});
+  return true;
+}
+
+void OffloadExecutor::give_up_all() {
+  for (size_t i = queue_.size(); i > 0; --i) {
+    OffloadJob& job = queue_.at(i - 1);
+    if (job.stage == OffloadStage::kCopying || job.stage == OffloadStage::kWriting) continue;
+    give_up(&job, {ErrorCode::kCancelled, "the cache closes before the disk accepted the block"});
+  }
+  hopeless_ = true;
+  if (lane_busy_) return;  // a flush under way counts on them
+  unflushed_.clear();
+  settle_syncs();
+}
+
+void OffloadExecutor::advance() {
+  while (run_step()) {
+  }
+  settle_syncs();
+}
+
+// True when the queue changed, so that there may be more to do at once.
+bool OffloadExecutor::run_step() {
+  remove_finished();
+  std::vector<OffloadItem> items = queue_.items();
+  if (!can_write()) {  // nothing is stored, so no parent needs to be
+    for (OffloadItem& item : items) item.parent_stored = true;
+  }
+  OffloadView view;
+  view.items = items;
+  view.now_us = context_.clock.now_us();
+  const size_t slots = context_.host_tier.slots().size();
+  view.host_slots = std::max<size_t>(1, slots - slots / 4);  // the rest is for restores
+  view.write_batch = kWriteBatch;
+  view.lane_idle = !lane_busy_ && can_write();
+  view.closing = closing_;
+  const bool may_flush = closing_ || view.now_us >= flush_not_before_us_;
+  view.unflushed = may_flush ? unflushed_.size() : 0;
+  view.oldest_unflushed_us = oldest_unflushed_us_;
+  view.flush_age_us = context_.flush_age_us;
+  view.sync_waits = sync_waits_for_flush();
+  view.turn_ended_us = turn_ended_us_;
+
+  const OffloadStep step = plan_offload(view);
+  for (auto index = step.drop.rbegin(); index != step.drop.rend(); ++index) {
+    give_up(&queue_.at(*index), {ErrorCode::kCancelled, "its parent is not stored"});
+  }
+  if (!step.drop.empty()) return true;
+  if (copy_down(step.copy)) return true;
+  if (!doomed_tails_.empty() && view.lane_idle) {
+    erase_tails(std::exchange(doomed_tails_, {}));
+  } else if (step.flush ||
+             (closing_ && view.lane_idle && queue_.empty() && context_.ledger.has_touches())) {
+    flush();
+  } else if (!step.write.empty()) {
+    write(step.write);
+  }
+  return false;
+}
+
+// In the host tier, and there is no disk for it to go on to.
+void OffloadExecutor::remove_finished() {
+  for (size_t i = queue_.size(); i > 0; --i) {
+    OffloadJob& job = queue_.at(i - 1);
+    const bool to_disk = can_write() && (!job.is_tail() || context_.conversations != nullptr);
+    if (job.stage == OffloadStage::kHeld && !to_disk) queue_.remove(&job);
+  }
+}
+
+// True when a block needed no copy after all.
+bool OffloadExecutor::copy_down(const std::vector<size_t>& indices) {
+  std::vector<OffloadJob*> jobs;
+  std::vector<Copy> copies;
+  bool skipped = false;
+  for (size_t index : indices) {
+    OffloadJob& job = queue_.at(index);
+    if (!job.device) continue;
+    if (context_.ledger.entry(job.block).in(Tier::kHost)) {
+      job.host = context_.ledger.lease_copy(job.block, Tier::kHost);
+      job.device.release();
+      job.stage = OffloadStage::kHeld;
+      skipped = true;
+      continue;
+    }
+    std::optional<SlotLease> slot = context_.ledger.take_host_slot();
+    if (!slot) break;
+    job.host = std::move(*slot);
+    job.stage = OffloadStage::kCopying;
+    const auto tokens = static_cast<uint32_t>(job.identity.tokens.size());
+    for (uint32_t g = 0; g < context_.layout.group_count(); ++g) {
+      append_group_copies(context_.layout, g, tokens, context_.device_pool.at(job.device.slot()),
+                          context_.host_tier.at(job.host.slot()), copies);
+    }
+    jobs.push_back(&job);
+  }
+  if (jobs.empty()) return skipped;
+  ++copies_;
+  context_.tickets.on(context_.device.copy(copies), [this, jobs](const Status& status) {
+    copied_down(jobs, status);
+  });
+  return skipped;
+}
+
+void OffloadExecutor::copied_down(const std::vector<OffloadJob*>& jobs, const Status& status) {
+  --copies_;
+  for (OffloadJob* job : jobs) {
+    job->device.release();
+    if (!status.ok()) {
+      give_up(job, status.error());
+      continue;
+    }
+    context_.ledger.publish(job->block, Tier::kHost, job->host);
+    job->stage = OffloadStage::kHeld;
+  }
+}
+
+void OffloadExecutor::on_write_lane(HostTask task, TicketRouter::Then then) {
+  EMBER_CHECK(!lane_busy_, "two tasks of the offload on the write lane");
+  lane_busy_ = true;
+  const Ticket ticket = context_.device.run_host(HostLane::kWrite, std::move(task));
+  context_.tickets.on(ticket, [this, then = std::move(then)](const Status& status) {
+    lane_busy_ = false;
+    then(status);
+  });
+}
+
+void OffloadExecutor::write(const std::vector<size_t>& indices) {
+  std::vector<OffloadJob*> jobs;
+  for (size_t index : indices) {
+    jobs.push_back(&queue_.at(index));
+    jobs.back()->stage = OffloadStage::kWriting;
+    jobs.back()->tried = false;
+  }
+  const KvLayout& layout = context_.layout;
+  const HostTier& host = context_.host_tier;
+  DiskTier& disk = *context_.disk;
+  Conversations* conversations = context_.conversations;
+  // A refusal pauses the queue; where nothing waits any more, the lane itself pauses.
+  const bool pause = closing_ && jobs.front()->attempts > 0;
+  on_write_lane(
+      [&layout, &host, &disk, conversations, jobs, pause]() -> Status {
+        if (pause) std::this_thread::sleep_for(kClosingPause);
+        write_jobs(layout, host, disk, conversations, jobs);
+        return {};
+      },
+      [this, jobs](const Status&) { written(jobs); });
+}
+
+void OffloadExecutor::written(const std::vector<OffloadJob*>& jobs) {
+  for (OffloadJob* job : jobs) {
+    job->stage = OffloadStage::kHeld;
+    if (!job->tried) continue;
+    if (job->result.ok()) {
+      accept(*job);
+    } else {
+      refuse(*job);
+    }
+  }
+}
+
+void OffloadExecutor::accept(OffloadJob& job) {
+  const BlockRecord& record = job.coded.record;
+  if (context_.health.state == StoreState::kOk && write_trouble_) {
+    write_trouble_ = false;
+    context_.health.reason = quiet_reason_;
+  }
+  if (job.is_tail()) {
+    context_.ledger.set_stored(job.block, kTailEpoch, record.stored_bytes());
+    context_.tails.add(record);
+    supersede(record.parent, record.tokens);
+    while (context_.tails.bytes() > context_.tails_limit_bytes && drop_oldest_tail()) {
+    }
+  } else {
+    context_.ledger.set_stored(job.block, static_cast<int32_t>(record.epoch & 0x7fffffffu),
+                               record.stored_bytes());
+    foreign_hashes_.erase(record.hash);
+    ++context_.counters.offloaded_blocks;
+    if (unflushed_.empty()) oldest_unflushed_us_ = context_.clock.now_us();
+    unflushed_.push_back({job.order, record.hash, record.parent, record.tokens});
+  }
+  queue_.remove(&job);
+}
+
+void OffloadExecutor::refuse(OffloadJob& job) {
+  const Error& error = job.result.error();
+  if (error.code == ErrorCode::kCapacity) {
+    if (!make_room(job)) give_up(&job, error);
+    return;
+  }
+  const int64_t pause_us = context_.tuning.retry_us << std::min(job.attempts, 6u);
+  job.not_before_us = context_.clock.now_us() + pause_us;
+  ++job.attempts;
+  // "Busy" asks for patience, not for giving up.
+  const bool patient = error.code == ErrorCode::kBusy && !hopeless_;
+  if (!patient && job.attempts >= context_.tuning.write_attempts) {
+    give_up(&job, error);
+  }
+}
+
+void OffloadExecutor::give_up(OffloadJob* job, const Error& error) {
+  ++context_.counters.offload_failures;
+  const bool write_error = error.code == ErrorCode::kIo || error.code == ErrorCode::kCorruption ||
+                           (error.code == ErrorCode::kCapacity && job->tried);
+  if (write_error && context_.health.state == StoreState::kOk) {
+    if (!write_trouble_) quiet_reason_ = context_.health.reason;
+    write_trouble_ = true;
+    context_.health.reason = "blocks could not be written: " + error.message;
+  }
+  for (SyncWaiter& waiter : syncs_) {
+    if (job->order <= waiter.order && waiter.status.ok()) waiter.status = error;
+  }
+  queue_.remove(job);
+}
+
+}  // namespace ember

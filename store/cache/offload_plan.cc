@@ -1,0 +1,60 @@
+// The offload queue's next step.
+#include "store/cache/offload_plan.h"
+
+namespace ember {
+namespace {
+
+bool flush_is_due(const OffloadView& view) {
+  if (view.unflushed == 0) return false;
+  if (view.sync_waits) return true;
+  if (view.now_us - view.oldest_unflushed_us >= view.flush_age_us) return true;
+  if (!view.items.empty()) return false;
+  if (view.closing) return true;
+  return view.turn_ended_us >= 0 && view.now_us - view.turn_ended_us >= kIdleFlushUs;
+}
+
+bool has_no_parent(const OffloadItem& item) {
+  return !item.parent_stored && item.parent_item == kNoItem;
+}
+
+// What can be written now: each with a parent that is stored or goes before it.
+std::vector<size_t> writable(const OffloadView& view) {
+  std::vector<size_t> indices;
+  std::vector<char> goes(view.items.size(), 0);
+  for (size_t i = 0; i < view.items.size() && indices.size() < view.write_batch; ++i) {
+    const OffloadItem& item = view.items[i];
+    const bool waits = item.not_before_us > view.now_us && !view.closing;
+    const bool after_parent =
+        item.parent_stored || (item.parent_item != kNoItem && goes[item.parent_item] != 0);
+    if (item.stage != OffloadStage::kHeld || waits || !after_parent) continue;
+    goes[i] = 1;
+    indices.push_back(i);
+  }
+  return indices;
+}
+
+}  // namespace
+
+OffloadStep plan_offload(const OffloadView& view) {
+  OffloadStep step;
+  size_t held = 0;
+  for (const OffloadItem& item : view.items) {
+    if (item.stage != OffloadStage::kQueued) ++held;
+  }
+  for (size_t i = 0; i < view.items.size(); ++i) {
+    const OffloadItem& item = view.items[i];
+    const bool idle = item.stage == OffloadStage::kQueued || item.stage == OffloadStage::kHeld;
+    if (idle && has_no_parent(item)) {
+      step.drop.push_back(i);
+    } else if (item.stage == OffloadStage::kQueued && held < view.host_slots) {
+      step.copy.push_back(i);
+      ++held;
+    }
+  }
+  if (!view.lane_idle || !step.drop.empty()) return step;
+  step.flush = flush_is_due(view);
+  if (!step.flush) step.write = writable(view);
+  return step;
+}
+
+}  // namespace ember

@@ -1,0 +1,308 @@
+// Disk tier: opening, reading and proving.
+#include "store/disk_tier.h"
+
+#include <rocksdb/iterator.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "base/check.h"
+#include "store/codec.h"
+#include "store/disk/disk_tier_impl.h"
+#include "store/disk/rocksdb_status.h"
+
+namespace ember {
+namespace {
+
+constexpr const char* kDataFamily = "data";
+
+// RocksDB's own checksums are verified too, at about 1 GB/s: without them a damaged table block
+// reaches RocksDB's decoders unchecked, and what these do with it is not in our hands.
+rocksdb::ReadOptions read_options() {
+  rocksdb::ReadOptions options;
+  options.verify_checksums = true;
+  return options;
+}
+
+// The first four bytes after the kind, as a number.
+uint32_t key_number(std::string_view key) {
+  std::string padded(key.substr(1, 4));
+  padded.resize(4, '\0');
+  return __builtin_bswap32(load_unaligned<uint32_t>(padded.data()));
+}
+
+bool unusable_now(ErrorCode code) { return code == ErrorCode::kCapacity || code == ErrorCode::kIo; }
+
+}  // namespace
+
+Result<std::unique_ptr<DiskTier>> DiskTier::open(const DiskTierOptions& options) {
+  return DiskTierImpl::open(options, nullptr);
+}
+
+DiskTierImpl::DiskTierImpl(const DiskTierOptions& options,
+                           std::shared_ptr<rocksdb::FileSystem> base)
+    : options_(options), sizes_(plan_disk_sizes(options.limit_bytes)) {
+  file_options_.root = options.directory;
+  file_options_.limit_bytes = options.limit_bytes;
+  file_options_.read_only = options.read_only;
+  seam_ = make_seam(file_options_, base);
+}
+
+Result<std::unique_ptr<DiskTier>> DiskTierImpl::open(const DiskTierOptions& options,
+                                                     std::shared_ptr<rocksdb::FileSystem> base) {
+  if (!options.read_only) EMBER_TRY(make_private_directory(options.directory));
+  std::unique_ptr<DiskTierImpl> tier(new DiskTierImpl(options, std::move(base)));
+  tier->lower_ledger_limit();
+  if (options.read_only) {
+    EMBER_TRY(tier->open_database(true));
+  } else {
+    EMBER_TRY(tier->open_for_writing_or_reading());
+  }
+  EMBER_TRY(tier->load_state());
+  return std::unique_ptr<DiskTier>(std::move(tier));
+}
+
+DiskTierImpl::~DiskTierImpl() { close_database(); }
+
+std::string DiskTierImpl::doing(std::string_view what) const {
+  return options_.directory + ": " + std::string(what);
+}
+
+void DiskTierImpl::close_database() {
+  if (db_ == nullptr) return;
+  db_->DestroyColumnFamilyHandle(meta_);
+  db_->DestroyColumnFamilyHandle(data_);
+  meta_ = data_ = nullptr;
+  db_->Close();
+  db_.reset();
+}
+
+Status DiskTierImpl::open_database(bool read_only) {
+  LimitedFileSystemOptions files = file_options_;
+  files.read_only = read_only;
+  rocksdb::DBOptions options = common_options(seam_, files);
+  options.atomic_flush = true;
+  options.writable_file_max_buffer_size =
+      std::clamp<uint64_t>(options_.memtable_bytes / 16, 64u << 10, 4u << 20);
+  DiskFamilies families = disk_families(options_);
+  std::vector<rocksdb::ColumnFamilyDescriptor> descriptors;
+  descriptors.emplace_back(rocksdb::kDefaultColumnFamilyName, families.meta);
+  descriptors.emplace_back(kDataFamily, families.data);
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  rocksdb::DB* db = nullptr;
+  rocksdb::Status status =
+      read_only ? rocksdb::DB::OpenForReadOnly(options, options_.directory, descriptors, &handles,
+                                               &db)
+                : rocksdb::DB::Open(options, options_.directory, descriptors, &handles, &db);
+  if (!status.ok()) return rocksdb_error(status, doing("RocksDB cannot open it"));
+  db_.reset(db);
+  meta_ = handles[0];
+  data_ = handles[1];
+  read_only_ = read_only;
+  seam_.health->clear();
+  return {};
+}
+
+// A full or read-only disk still answers reads.
+Status DiskTierImpl::open_for_writing_or_reading() {
+  Status writing = open_database(false);
+  if (writing.ok() || !unusable_now(writing.error().code)) return writing;
+  if (!open_database(true).ok()) return writing;
+  read_only_reason_ = writing.error().message;
+  return {};
+}
+
+uint64_t DiskTierImpl::scan_meta(MetaKind kind, const Visitor& visit, rocksdb::Status& damage) {
+  uint64_t gaps = 0;
+  std::string from(1, static_cast<char>(kind));
+  uint64_t step = 1;
+  while (true) {
+    std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(read_options(), meta_));
+    std::string last = from;
+    for (it->Seek(from); it->Valid() && it->key()[0] == from[0]; it->Next()) {
+      last = it->key().ToString();
+      visit(last, it->value().ToStringView());
+      step = 1;
+    }
+    if (it->status().ok()) return gaps;
+    damage = it->status();
+    // A damaged table block hides some keys; look for the first one behind it.
+    gaps += step == 1 ? 1 : 0;
+    uint64_t next = key_number(last) + step;
+    if (next > UINT32_MAX) return gaps;
+    from = number_key(kind, static_cast<uint32_t>(next));
+    step *= 4;
+  }
+}
+
+Status DiskTierImpl::load_state() {
+  MutexLock lock(state_mutex_);
+  places_.clear();
+  epochs_.clear();
+  stored_bytes_ = raw_bytes_ = 0;
+  rocksdb::Status damage;
+  uint32_t newest = 0;
+  uint64_t unreadable = scan_meta(
+      MetaKind::kEpoch,
+      [&](std::string_view key, std::string_view value) {
+        std::optional<uint32_t> epoch = epoch_of_key(key);
+        if (!epoch) return;
+        newest = std::max(newest, *epoch);
+        // A damaged row still names its epoch: all of it counts as dead.
+        epochs_[*epoch].bytes = decode_epoch(key, value).value_or(EpochRow{}).bytes;
+      },
+      damage);
+  unreadable += scan_meta(
+      MetaKind::kBlock,
+      [&](std::string_view key, std::string_view value) {
+        Result<BlockRecord> record = decode_record(value);
+        if (!record.ok() || hash_of_key(key) != record->hash) return;
+        if (record->epoch == 0 || record->epoch > kMaxEpoch) return;
+        newest = std::max(newest, record->epoch);
+        place_block(record->hash, {record->epoch, record->stored_bytes(), record->raw_bytes()});
+      },
+      damage);
+  if (unreadable > 0 && places_.empty()) {
+    return rocksdb_error(damage, doing("none of its block records can be read"));
+  }
+  damage_note_ = unreadable == 0 ? "" : "some block records are unreadable: " + damage.ToString();
+  for (auto& [number, epoch] : epochs_) epoch.bytes = std::max(epoch.bytes, epoch.live_bytes);
+  bool goes_on = newest > 0 && epochs_[newest].bytes < sizes_.epoch_bytes;
+  current_epoch_ = goes_on ? newest : newest + 1;
+  return {};
+}
+
+Result<DiskTier::Listing> DiskTierImpl::list() {
+  std::shared_lock hold(db_mutex_);
+  if (db_ == nullptr) return Error{ErrorCode::kIo, doing("closed: " + seam_.health->text())};
+  Listing listing;
+  rocksdb::Status damage;
+  std::unordered_map<BlockHash, size_t> at;
+  uint64_t gaps = scan_meta(
+      MetaKind::kBlock,
+      [&](std::string_view key, std::string_view value) {
+        Result<BlockRecord> record = decode_record(value);
+        if (!record.ok() || hash_of_key(key) != record->hash) {
+          ++listing.unreadable;
+          return;
+        }
+        at[record->hash] = listing.records.size();
+        listing.records.emplace_back(std::move(*record), TouchRecord{});
+      },
+      damage);
+  listing.unreadable += gaps;
+  // A lost touch record costs an age and a count, nothing else.
+  scan_meta(
+      MetaKind::kTouch,
+      [&](std::string_view key, std::string_view value) {
+        std::optional<BlockHash> hash = hash_of_key(key);
+        std::optional<TouchRecord> touch = decode_touch(key, value);
+        if (!hash || !touch) return;
+        auto it = at.find(*hash);
+        if (it != at.end()) listing.records[it->second].second = *touch;
+      },
+      damage);
+  return listing;
+}
+
+Result<std::optional<BlockRecord>> DiskTierImpl::read_record(const BlockHash& hash) {
+  std::shared_lock hold(db_mutex_);
+  if (db_ == nullptr) return Error{ErrorCode::kIo, doing("closed: " + seam_.health->text())};
+  std::string value;
+  rocksdb::Status status = db_->Get(read_options(), meta_, block_key(hash), &value);
+  if (status.IsNotFound()) return std::optional<BlockRecord>();
+  if (!status.ok()) return rocksdb_error(status, doing("record of block " + hash.hex()));
+  EMBER_ASSIGN(BlockRecord record, decode_record(value));
+  if (record.hash != hash) {
+    return Error{ErrorCode::kCorruption,
+                 doing("block " + hash.hex() + " has the record of " + record.hash.hex())};
+  }
+  return std::optional<BlockRecord>(std::move(record));
+}
+
+Status DiskTierImpl::read_payload(const BlockRecord& record, uint32_t group,
+                                  rocksdb::PinnableSlice& payload) {
+  if (db_ == nullptr) return {ErrorCode::kIo, doing("closed: " + seam_.health->text())};
+  std::string key = data_key(record.epoch, record.hash, group);
+  rocksdb::Status status = db_->Get(read_options(), data_, key, &payload);
+  if (!status.ok()) {
+    return rocksdb_error(status, doing("group " + std::to_string(group) + " of block " +
+                                       record.hash.hex()));
+  }
+  if (payload.size() != record.groups[group].stored_bytes) {
+    return {ErrorCode::kCorruption,
+            doing("group " + std::to_string(group) + " of block " + record.hash.hex() + " has " +
+                  std::to_string(payload.size()) + " stored bytes, its record says " +
+                  std::to_string(record.groups[group].stored_bytes))};
+  }
+  return {};
+}
+
+Status DiskTierImpl::prove_group(const BlockRecord& record, uint32_t group, Bytes raw) {
+  std::shared_lock hold(db_mutex_);
+  rocksdb::PinnableSlice payload;
+  EMBER_TRY(read_payload(record, group, payload));
+  const GroupEntry& entry = record.groups[group];
+  EMBER_TRY(decode_group(entry.codec, payload.ToStringView(), raw));
+  if (checksum64(raw) != entry.checksum) {
+    return {ErrorCode::kCorruption, doing("group " + std::to_string(group) + " of block " +
+                                          record.hash.hex() + ": the checksum does not agree")};
+  }
+  return {};
+}
+
+Status DiskTierImpl::read_group(const BlockRecord& record, uint32_t group, Bytes raw) {
+  EMBER_CHECK(group < record.groups.size(), "no such group in the record");
+  EMBER_CHECK(raw.size() == record.groups[group].raw_bytes, "room for exactly one group's bytes");
+  Status status = prove_group(record, group, raw);
+  uint32_t tried = record.epoch;
+  while (!status.ok()) {
+    // Its epoch may have been retired since the caller got the record, and the one it was moved to
+    // since then: look again for as long as it moves.
+    Result<std::optional<BlockRecord>> now = read_record(record.hash);
+    if (!now.ok() || !now->has_value()) return status;
+    const BlockRecord& moved = **now;
+    bool same = moved.epoch != tried && group < moved.groups.size() &&
+                moved.groups[group] == record.groups[group];
+    if (!same) return status;
+    tried = moved.epoch;
+    status = prove_group(moved, group, raw);
+  }
+  return status;
+}
+
+DiskTierStats DiskTierImpl::stats() const {
+  DiskTierStats stats;
+  FileLedger& ledger = seam_.files->ledger();
+  stats.file_bytes = ledger.file_bytes();
+  stats.limit_bytes = options_.limit_bytes;
+  stats.written_bytes = ledger.written_bytes();
+  std::string trouble = seam_.health->text();
+  {
+    std::shared_lock hold(db_mutex_);
+    stats.reading_only = read_only_;
+    if (trouble.empty() && !read_only_reason_.empty()) {
+      trouble = "reading only: " + read_only_reason_;
+    }
+  }
+  MutexLock lock(state_mutex_);
+  if (trouble.empty()) trouble = damage_note_;
+  stats.health = trouble.empty() ? "ok" : trouble;
+  stats.stored_bytes = stored_bytes_;
+  stats.raw_bytes = raw_bytes_;
+  stats.blocks = places_.size();
+  stats.epochs = epochs_.size();
+  stats.retired_epochs = retired_epochs_;
+  stats.rewritten_bytes = rewritten_bytes_;
+  return stats;
+}
+
+Result<std::vector<std::string>> DiskTierImpl::verify_files() {
+  std::shared_lock hold(db_mutex_);
+  if (db_ == nullptr) return Error{ErrorCode::kIo, doing("closed: " + seam_.health->text())};
+  rocksdb::Options options(common_options(seam_, file_options_), disk_families(options_).meta);
+  return unreadable_files(*db_, options_.directory, options);
+}
+
+}  // namespace ember

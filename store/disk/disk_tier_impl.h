@@ -1,0 +1,138 @@
+// Disk tier, inside: the state that its sources share. The contract is store/disk_tier.h.
+//
+// Journey    host_tier -> [disk_tier] -> host_tier
+// Owns       the open database, where each block lies, what each epoch holds
+// Invariant  places_ and epochs_ agree with the records accepted so far; the database pointer
+//            changes only under an exclusive hold of db_mutex_
+// Threads    reads share db_mutex_; the write lane alone changes the state
+#pragma once
+
+#include <rocksdb/db.h>
+#include <rocksdb/write_batch.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/mutex.h"
+#include "store/disk/disk_format.h"
+#include "store/disk_tier.h"
+#include "store/disk/rocksdb_seam.h"
+
+namespace ember {
+
+// The sizes that follow from the limit on disk.
+struct DiskSizes {
+  uint64_t epoch_bytes = 0;   // an epoch is sealed before it passes this
+  uint64_t margin_bytes = 0;  // kept free for manifests and option files
+};
+DiskSizes plan_disk_sizes(uint64_t limit_bytes);
+
+// Where RocksDB's options for the two families are chosen.
+struct DiskFamilies {
+  rocksdb::ColumnFamilyOptions meta;
+  rocksdb::ColumnFamilyOptions data;
+};
+DiskFamilies disk_families(const DiskTierOptions& options);
+
+class DiskTierImpl final : public DiskTier {
+ public:
+  // `base`: the file system below (null: the machine's).
+  static Result<std::unique_ptr<DiskTier>> open(const DiskTierOptions& options,
+                                                std::shared_ptr<rocksdb::FileSystem> base);
+  ~DiskTierImpl() override;
+
+  Result<Listing> list() override;
+  Result<std::optional<BlockRecord>> read_record(const BlockHash& hash) override;
+  Status read_group(const BlockRecord& record, uint32_t group, Bytes raw) override;
+  Status put(BlockRecord& record, std::span<const std::string> payloads) override;
+  Status erase(const BlockHash& hash) override;
+  Status touch(std::span<const std::pair<BlockHash, TouchRecord>> touches) override;
+  Status flush() override;
+  bool has_room(uint64_t stored_bytes) const override;
+  Status make_room(uint64_t stored_bytes) override;
+  DiskTierStats stats() const override;
+  Result<std::vector<std::string>> verify_files() override;
+
+ private:
+  struct Place {
+    uint32_t epoch = 0;
+    uint64_t stored_bytes = 0;
+    uint64_t raw_bytes = 0;
+  };
+  struct Epoch {
+    uint64_t bytes = 0;       // payload put into it, live or not
+    uint64_t live_bytes = 0;  // of the blocks whose record names it
+    uint32_t live = 0;
+    uint64_t dead_bytes() const { return bytes - live_bytes; }
+  };
+  using Visitor = std::function<void(std::string_view key, std::string_view value)>;
+
+  DiskTierImpl(const DiskTierOptions& options, std::shared_ptr<rocksdb::FileSystem> base);
+
+  // disk_tier.cc
+  Status open_database(bool read_only);
+  Status open_for_writing_or_reading();
+  void close_database();
+  Status load_state();
+  // Calls `visit` for each meta row of a kind. Returns how many gaps damage left in the keys.
+  uint64_t scan_meta(MetaKind kind, const Visitor& visit, rocksdb::Status& damage);
+  Status read_payload(const BlockRecord& record, uint32_t group, rocksdb::PinnableSlice& payload);
+  Status prove_group(const BlockRecord& record, uint32_t group, Bytes raw);
+
+  // disk_tier_write.cc
+  Status check_writable();
+  Status recover();
+  Status write(rocksdb::WriteBatch& batch, bool may_wait);
+  Status put_now(BlockRecord& record, std::span<const std::string> payloads, bool may_wait);
+  Status flush_now();
+  Status seal_epoch();
+  // What the files may come to when `more_bytes` are put too.
+  uint64_t needed_bytes(uint64_t more_bytes) const;
+  void place_block(const BlockHash& hash, const Place& place) EMBER_REQUIRES(state_mutex_);
+  void forget_block(const BlockHash& hash) EMBER_REQUIRES(state_mutex_);
+  void append_epoch_row(rocksdb::WriteBatch& batch, uint32_t epoch) EMBER_REQUIRES(state_mutex_);
+
+  // disk_tier_reclaim.cc
+  uint32_t choose_epoch() const;
+  Status retire(uint32_t epoch);
+  Status rewrite_live(uint32_t epoch);
+  Status rewrite_block(const BlockHash& hash);
+  Status drop_epoch(uint32_t epoch);
+  void lower_ledger_limit();
+
+  std::string doing(std::string_view what) const;
+
+  DiskTierOptions options_;
+  DiskSizes sizes_;
+  Seam seam_;
+  LimitedFileSystemOptions file_options_;
+
+  mutable std::shared_mutex db_mutex_;
+  std::unique_ptr<rocksdb::DB> db_;
+  rocksdb::ColumnFamilyHandle* meta_ = nullptr;
+  rocksdb::ColumnFamilyHandle* data_ = nullptr;
+  bool read_only_ = false;
+  std::string read_only_reason_;  // empty when asked for
+
+  mutable Mutex state_mutex_;
+  std::unordered_map<BlockHash, Place> places_ EMBER_GUARDED_BY(state_mutex_);
+  std::map<uint32_t, Epoch> epochs_ EMBER_GUARDED_BY(state_mutex_);
+  uint32_t current_epoch_ EMBER_GUARDED_BY(state_mutex_) = 1;
+  uint64_t unflushed_bytes_ EMBER_GUARDED_BY(state_mutex_) = 0;
+  uint64_t unflushed_blocks_ EMBER_GUARDED_BY(state_mutex_) = 0;
+  uint64_t lost_blocks_ EMBER_GUARDED_BY(state_mutex_) = 0;  // accepted, gone before a flush
+  uint64_t stored_bytes_ EMBER_GUARDED_BY(state_mutex_) = 0;
+  uint64_t raw_bytes_ EMBER_GUARDED_BY(state_mutex_) = 0;
+  uint64_t retired_epochs_ EMBER_GUARDED_BY(state_mutex_) = 0;
+  uint64_t rewritten_bytes_ EMBER_GUARDED_BY(state_mutex_) = 0;
+  std::string damage_note_ EMBER_GUARDED_BY(state_mutex_);  // found at opening; writes go on
+  bool dirty_ = false;            // write lane only: something waits for a flush
+  int64_t next_recovery_us_ = 0;  // write lane only
+};
+
+}  // namespace ember

@@ -1,0 +1,67 @@
+// Disk tier options: RocksDB set as a log of epochs, scaled to the limits on disk and RAM.
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/sst_partitioner.h>
+#include <rocksdb/table.h>
+
+#include <algorithm>
+
+#include "store/disk/disk_tier_impl.h"
+
+namespace ember {
+namespace {
+
+constexpr uint64_t kMiB = 1u << 20;
+constexpr uint64_t kLargestEpoch = 256 * kMiB;
+
+rocksdb::ColumnFamilyOptions plain_family(const std::shared_ptr<rocksdb::Cache>& cache) {
+  rocksdb::ColumnFamilyOptions family;
+  family.compression = rocksdb::kNoCompression;
+  family.bottommost_compression = rocksdb::kDisableCompressionOption;
+  family.max_write_buffer_number = 2;
+  family.max_bytes_for_level_base = 8 * kMiB;
+  // Tables here are small; a stall would come from their number alone.
+  family.level0_slowdown_writes_trigger = 64;
+  family.level0_stop_writes_trigger = 128;
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = cache;
+  table.cache_index_and_filter_blocks = true;
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  family.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  return family;
+}
+
+}  // namespace
+
+DiskSizes plan_disk_sizes(uint64_t limit_bytes) {
+  DiskSizes sizes;
+  sizes.epoch_bytes = std::clamp<uint64_t>(limit_bytes / 32, kMiB, kLargestEpoch);
+  sizes.margin_bytes = std::clamp<uint64_t>(limit_bytes / 32, 256u << 10, 16 * kMiB);
+  return sizes;
+}
+
+DiskFamilies disk_families(const DiskTierOptions& options) {
+  auto cache = rocksdb::NewLRUCache(std::max<uint64_t>(options.block_cache_bytes, 256u << 10), 2);
+  uint64_t memtables = std::max<uint64_t>(options.memtable_bytes, kMiB);
+  DiskFamilies families{plain_family(cache), plain_family(cache)};
+
+  rocksdb::ColumnFamilyOptions& meta = families.meta;
+  meta.write_buffer_size = std::clamp<uint64_t>(memtables / 16, 64u << 10, 16 * kMiB);
+  meta.target_file_size_base = std::clamp<uint64_t>(options.limit_bytes / 64, 256u << 10, 8 * kMiB);
+  meta.level0_file_num_compaction_trigger = 4;
+
+  rocksdb::ColumnFamilyOptions& data = families.data;
+  // Two of each: one fills while the other is flushed.
+  data.write_buffer_size = memtables / 2 - meta.write_buffer_size;
+  data.enable_blob_files = true;
+  data.min_blob_size = 0;
+  data.blob_file_size = uint64_t{4} << 30;  // never reached: one blob file a flush
+  data.blob_compression_type = rocksdb::kNoCompression;
+  data.enable_blob_garbage_collection = false;  // whole epochs are retired instead
+  data.target_file_size_base = 256u << 10;
+  data.level0_file_num_compaction_trigger = 2;
+  // Entries of different epochs never share a table, so that retiring one touches no other.
+  data.sst_partitioner_factory = rocksdb::NewSstPartitionerFixedPrefixFactory(sizeof(uint32_t));
+  return families;
+}
+
+}  // namespace ember

@@ -1,0 +1,249 @@
+// Disk tier: accepting, erasing and flushing; getting up again after RocksDB has given up.
+#include <utility>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "store/disk/disk_tier_impl.h"
+#include "store/disk/rocksdb_status.h"
+
+namespace ember {
+namespace {
+
+// What a block takes beyond its payload: blob headers, keys, the record twice (memtable and table).
+uint64_t overhead_bytes(const BlockRecord& record) {
+  return 1024 + 160 * record.groups.size() + 2 * sizeof(TokenId) * record.tokens.size();
+}
+
+// Typical overhead where only the payload's size is known.
+constexpr uint64_t kTypicalOverhead = 16u << 10;
+constexpr uint64_t kSmallRowBytes = 128;
+constexpr int64_t kRecoveryPauseUs = 500'000;
+
+}  // namespace
+
+uint64_t DiskTierImpl::needed_bytes(uint64_t more_bytes) const {
+  FileLedger& ledger = seam_.files->ledger();
+  uint64_t unflushed;
+  {
+    MutexLock lock(state_mutex_);
+    unflushed = unflushed_bytes_;
+  }
+  // Compaction writes tables anew before it deletes the old ones.
+  return ledger.file_bytes() + unflushed + more_bytes + ledger.rewritable_bytes() +
+         sizes_.margin_bytes;
+}
+
+bool DiskTierImpl::has_room(uint64_t stored_bytes) const {
+  // An epoch's worth stays free, so that retiring one can always put its live groups again.
+  uint64_t more = stored_bytes + kTypicalOverhead + sizes_.epoch_bytes;
+  return needed_bytes(more) <= options_.limit_bytes;
+}
+
+Status DiskTierImpl::check_writable() {
+  bool trouble = db_ == nullptr || read_only_ || !seam_.health->text().empty();
+  if (!trouble) return {};
+  if (options_.read_only) return {ErrorCode::kUnsupported, doing("opened for reading only")};
+  return recover();
+}
+
+// Resume brings back a database that could not write for want of space. After any other error only
+// opening it anew helps; what was accepted and not flushed is lost then, and flush() says so.
+Status DiskTierImpl::recover() {
+  int64_t now = system_clock().now_us();
+  std::string reason = seam_.health->text();
+  if (reason.empty()) reason = read_only_reason_;
+  if (now < next_recovery_us_) return {ErrorCode::kBusy, doing("not writable: " + reason)};
+  next_recovery_us_ = now + kRecoveryPauseUs;
+  if (db_ != nullptr && !read_only_) {
+    rocksdb::Status resumed = db_->Resume();
+    if (resumed.ok()) {
+      seam_.health->clear();
+      next_recovery_us_ = 0;
+      return {};
+    }
+    Error error = rocksdb_error(resumed, doing("not writable: " + reason));
+    if (error.code == ErrorCode::kCapacity || error.code == ErrorCode::kBusy) return error;
+  }
+  std::unique_lock hold(db_mutex_);
+  {
+    MutexLock lock(state_mutex_);
+    lost_blocks_ += unflushed_blocks_;
+    unflushed_blocks_ = unflushed_bytes_ = 0;
+  }
+  close_database();
+  dirty_ = false;
+  seam_.files->ledger().scan(options_.directory);
+  read_only_reason_.clear();
+  EMBER_TRY(open_for_writing_or_reading());
+  EMBER_TRY(load_state());
+  if (read_only_) return {ErrorCode::kIo, doing("reading only: " + read_only_reason_)};
+  next_recovery_us_ = 0;
+  return {};
+}
+
+Status DiskTierImpl::write(rocksdb::WriteBatch& batch, bool may_wait) {
+  rocksdb::WriteOptions options;
+  options.disableWAL = true;
+  options.no_slowdown = !may_wait;
+  rocksdb::Status status = db_->Write(options, &batch);
+  if (status.ok()) {
+    dirty_ = true;
+    return {};
+  }
+  Error error = rocksdb_error(status, doing("write"));
+  if (error.code != ErrorCode::kBusy) seam_.health->report(status.ToString());
+  return error;
+}
+
+void DiskTierImpl::forget_block(const BlockHash& hash) {
+  auto it = places_.find(hash);
+  if (it == places_.end()) return;
+  const Place& place = it->second;
+  stored_bytes_ -= place.stored_bytes;
+  raw_bytes_ -= place.raw_bytes;
+  auto epoch = epochs_.find(place.epoch);
+  if (epoch != epochs_.end()) {
+    epoch->second.live_bytes -= place.stored_bytes;
+    --epoch->second.live;
+  }
+  places_.erase(it);
+}
+
+void DiskTierImpl::place_block(const BlockHash& hash, const Place& place) {
+  forget_block(hash);
+  places_[hash] = place;
+  stored_bytes_ += place.stored_bytes;
+  raw_bytes_ += place.raw_bytes;
+  Epoch& epoch = epochs_[place.epoch];
+  epoch.live_bytes += place.stored_bytes;
+  ++epoch.live;
+}
+
+void DiskTierImpl::append_epoch_row(rocksdb::WriteBatch& batch, uint32_t epoch) {
+  std::string key = epoch_key(epoch);
+  const Epoch& state = epochs_[epoch];
+  batch.Put(meta_, key, encode_epoch(key, {state.bytes, state.live}));
+}
+
+Status DiskTierImpl::seal_epoch() {
+  // Flushed first, so that no blob file holds groups of two epochs.
+  EMBER_TRY(flush_now());
+  MutexLock lock(state_mutex_);
+  EMBER_CHECK(current_epoch_ < kMaxEpoch, "epoch numbers are used up");
+  ++current_epoch_;
+  return {};
+}
+
+Status DiskTierImpl::put_now(BlockRecord& record, std::span<const std::string> payloads,
+                             bool may_wait) {
+  uint64_t stored = record.stored_bytes();
+  bool full;
+  {
+    MutexLock lock(state_mutex_);
+    uint64_t bytes = epochs_[current_epoch_].bytes;
+    full = bytes > 0 && bytes + stored > sizes_.epoch_bytes;
+  }
+  if (full) EMBER_TRY(seal_epoch());
+
+  rocksdb::WriteBatch batch;
+  uint32_t former_epoch = record.epoch;
+  {
+    MutexLock lock(state_mutex_);
+    record.epoch = current_epoch_;
+    for (uint32_t group = 0; group < payloads.size(); ++group) {
+      batch.Put(data_, data_key(record.epoch, record.hash, group), payloads[group]);
+    }
+    batch.Put(meta_, block_key(record.hash), encode_record(record));
+    Epoch after = epochs_[record.epoch];
+    std::string key = epoch_key(record.epoch);
+    batch.Put(meta_, key, encode_epoch(key, {after.bytes + stored, after.live + 1}));
+  }
+  Status status = write(batch, may_wait);
+  if (!status.ok()) {
+    record.epoch = former_epoch;
+    return status;
+  }
+  MutexLock lock(state_mutex_);
+  epochs_[record.epoch].bytes += stored;
+  place_block(record.hash, {record.epoch, stored, record.raw_bytes()});
+  unflushed_bytes_ += stored + overhead_bytes(record);
+  ++unflushed_blocks_;
+  return {};
+}
+
+Status DiskTierImpl::put(BlockRecord& record, std::span<const std::string> payloads) {
+  EMBER_CHECK(payloads.size() == record.groups.size(), "one payload for each group");
+  for (size_t i = 0; i < payloads.size(); ++i) {
+    EMBER_CHECK(payloads[i].size() == record.groups[i].stored_bytes, "a payload of another size");
+  }
+  EMBER_TRY(check_writable());
+  if (!has_room(record.stored_bytes())) {
+    return {ErrorCode::kCapacity, doing("no room for " + std::to_string(record.stored_bytes()) +
+                                        " bytes within " + std::to_string(options_.limit_bytes))};
+  }
+  return put_now(record, payloads, false);
+}
+
+Status DiskTierImpl::erase(const BlockHash& hash) {
+  EMBER_TRY(check_writable());
+  rocksdb::WriteBatch batch;
+  // The groups stay where they are until their epoch is retired.
+  batch.Delete(meta_, block_key(hash));
+  batch.Delete(meta_, touch_key(hash));
+  // Stalls if it must: whoever erases needs the room, and has forgotten the block already.
+  EMBER_TRY(write(batch, true));
+  MutexLock lock(state_mutex_);
+  forget_block(hash);
+  unflushed_bytes_ += kSmallRowBytes;
+  return {};
+}
+
+Status DiskTierImpl::touch(std::span<const std::pair<BlockHash, TouchRecord>> touches) {
+  EMBER_TRY(check_writable());
+  if (needed_bytes(touches.size() * kSmallRowBytes) > options_.limit_bytes) {
+    return {ErrorCode::kCapacity, doing("no room for touch records")};
+  }
+  rocksdb::WriteBatch batch;
+  {
+    MutexLock lock(state_mutex_);
+    for (const auto& [hash, touch] : touches) {
+      // The touch of a block that is gone would stay for ever.
+      if (places_.count(hash) == 0) continue;
+      std::string key = touch_key(hash);
+      batch.Put(meta_, key, encode_touch(key, touch));
+    }
+  }
+  if (batch.Count() == 0) return {};
+  EMBER_TRY(write(batch, false));
+  MutexLock lock(state_mutex_);
+  unflushed_bytes_ += touches.size() * kSmallRowBytes;
+  return {};
+}
+
+Status DiskTierImpl::flush_now() {
+  rocksdb::FlushOptions options;
+  options.wait = true;
+  options.allow_write_stall = true;
+  rocksdb::Status status = db_->Flush(options, {meta_, data_});
+  if (!status.ok()) {
+    Error error = rocksdb_error(status, doing("flush"));
+    seam_.health->report(status.ToString());
+    return error;
+  }
+  dirty_ = false;
+  MutexLock lock(state_mutex_);
+  unflushed_bytes_ = unflushed_blocks_ = 0;
+  return {};
+}
+
+Status DiskTierImpl::flush() {
+  EMBER_TRY(check_writable());
+  if (dirty_) EMBER_TRY(flush_now());
+  MutexLock lock(state_mutex_);
+  uint64_t lost = std::exchange(lost_blocks_, 0);
+  if (lost == 0) return {};
+  return {ErrorCode::kCancelled, doing(std::to_string(lost) + " accepted blocks were lost when the "
+                                       "database had to be opened anew")};
+}
+
+}  // namespace ember

@@ -1,0 +1,65 @@
+// RocksDB seam: what both of our databases need of RocksDB: a bounded folder, silence, health.
+//
+// Journey    none; disk_tier and conversations open their database through it
+// Owns       the file system and Env of one database, and the last background error
+// Invariant  the database writes nothing outside its folder, and no log of its own
+// Threads    any
+#pragma once
+
+#include <rocksdb/env.h>
+#include <rocksdb/listener.h>
+#include <rocksdb/options.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/result.h"
+#include "store/disk/limited_file_system.h"
+
+namespace ember {
+
+// The last background error, told by RocksDB's threads.
+class HealthBoard final : public rocksdb::EventListener {
+ public:
+  void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* status) override;
+  void OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& info) override;
+
+  void report(const std::string& text);
+  void clear();
+  // Empty: all is well.
+  std::string text() const;
+
+ private:
+  mutable Mutex mutex_;
+  std::string text_ EMBER_GUARDED_BY(mutex_);
+};
+
+struct Seam {
+  std::shared_ptr<LimitedFileSystem> files;
+  std::unique_ptr<rocksdb::Env> env;
+  std::shared_ptr<HealthBoard> health;
+};
+
+// A seam over `base` (null: the machine's file system).
+Seam make_seam(const LimitedFileSystemOptions& options,
+               const std::shared_ptr<rocksdb::FileSystem>& base);
+
+// What both databases set alike: the seam's Env, no log, no statistics threads, direct I/O where
+// the folder can do it, a small manifest.
+rocksdb::DBOptions common_options(const Seam& seam, const LimitedFileSystemOptions& options);
+
+// True when the folder holds no data of an earlier database, so that one may be made in it. Without
+// this a lost CURRENT would be answered with a new, empty database over the old one.
+bool may_create_database(const std::string& directory);
+
+// Makes the folder, 0700, if absent.
+Status make_private_directory(const std::string& directory);
+
+// Reads every file of the folder and asks RocksDB for the checksums of its tables; names of those
+// that cannot be read or do not agree. Blob payloads are proven by whoever knows their checksums.
+std::vector<std::string> unreadable_files(rocksdb::DB& db, const std::string& directory,
+                                          const rocksdb::Options& table_options);
+
+}  // namespace ember

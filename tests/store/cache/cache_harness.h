@@ -1,0 +1,85 @@
+// Cache harness: the engine's part, played by an oracle: the latents of a token are a pure function
+// of the tokens up to it, so every restored row can be checked, whatever way it took.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "kernels/device.h"
+#include "store/cache/block_cache_impl.h"
+#include "tests/store/cache/memory_store.h"
+
+namespace ember::testing {
+
+struct HarnessOptions {
+  uint64_t sim_seed = 1;          // 0: the CPU device
+  uint32_t layers = 3;
+  uint32_t layers_per_group = 1;
+  uint32_t span = 64;
+  uint32_t device_slots = 32;
+  uint32_t host_slots = 16;
+  uint64_t numerics_build = 7;
+  uint8_t name_space = 1;
+  bool store = true;
+  bool writable = true;
+  CacheTuning tuning = {};
+  ManualClock* clock = nullptr;   // null: the system's
+  std::string path = {};          // not empty: a real store there
+  uint64_t disk_bytes = 64u << 20;
+};
+
+class CacheHarness {
+ public:
+  CacheHarness(HarnessOptions options, MemoryStore& store);
+  ~CacheHarness();
+
+  // Opens the cache anew, as another process would: only the store is left.
+  void reopen();
+  void close();
+
+  struct Outcome {
+    bool opened = false;
+    size_t matched = 0;
+    size_t restored = 0;
+    RestoreReport report;
+  };
+  // A request over `tokens`: restores what is known, checks it, computes the rest, checks all.
+  Outcome feed(const std::vector<TokenId>& tokens, bool tail = true, bool use_cache = true);
+
+  // The parts of a request, for tests that mix several.
+  std::unique_ptr<Chain> open_chain(const std::vector<TokenId>& tokens, size_t restore_tokens);
+  void wait_ready(const Chain& chain);
+  void compute(Chain& chain, const std::vector<TokenId>& tokens);
+  void expect_rows(const Chain& chain, const std::vector<TokenId>& tokens, size_t count);
+
+  // Lets one completion (or none) happen.
+  void step();
+  void drain();  // until nothing is under way
+  void sync();   // until everything is durable
+  // Aborts or fails unless index, slots and stored order are as promised.
+  void expect_sound();
+
+  BlockCacheImpl& cache() { return *cache_; }
+  Device& device() { return *device_; }
+
+  static std::vector<TokenId> tokens(uint64_t seed, size_t count);
+  BlockHash hash_of(const std::vector<TokenId>& tokens, size_t position) const;
+
+ private:
+  std::byte* row(const Chain& chain, size_t token, uint32_t layer);
+  std::vector<std::byte> oracle_row(uint64_t prefix, uint32_t layer) const;
+
+  HarnessOptions options_;
+  MemoryStore& store_;
+  std::unique_ptr<Device> device_;
+  KvLayout layout_;
+  std::unique_ptr<BlockCacheImpl> cache_;
+  Ticket awaited_;
+  bool awaited_done_ = false;
+};
+
+}  // namespace ember::testing

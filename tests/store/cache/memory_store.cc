@@ -1,0 +1,177 @@
+// The fakes: maps under a mutex, and the order that the cache has promised, checked.
+#include "tests/store/cache/memory_store.h"
+
+#include <algorithm>
+
+#include "store/codec.h"
+
+namespace ember::testing {
+namespace {
+
+Status decode_checked(const MemoryStore::Block& block, uint32_t group, Bytes raw) {
+  const GroupEntry& entry = block.record.groups[group];
+  EMBER_TRY(decode_group(entry.codec, block.payloads[group], raw));
+  if (checksum64(raw) != entry.checksum) {
+    return Error{ErrorCode::kCorruption, "memory disk: checksum differs"};
+  }
+  return {};
+}
+
+class MemoryDisk final : public DiskTier {
+ public:
+  explicit MemoryDisk(MemoryStore& store) : store_(store) {}
+  // RocksDB flushes what it accepted when it is closed.
+  ~MemoryDisk() override {
+    for (auto& [hash, block] : store_.blocks) block.flushed = true;
+  }
+
+  Result<Listing> list() override {
+    MutexLock lock(store_.mutex);
+    Listing listing;
+    for (const auto& [hash, block] : store_.blocks) {
+      listing.records.emplace_back(block.record, block.touch);
+    }
+    return listing;
+  }
+  Result<std::optional<BlockRecord>> read_record(const BlockHash& hash) override {
+    MutexLock lock(store_.mutex);
+    const auto found = store_.blocks.find(hash);
+    if (found == store_.blocks.end()) return std::optional<BlockRecord>();
+    return std::optional<BlockRecord>(found->second.record);
+  }
+  Status read_group(const BlockRecord& record, uint32_t group, Bytes raw) override {
+    ++store_.reads;
+    if (store_.before_read) EMBER_TRY(store_.before_read(record.hash, group));
+    MutexLock lock(store_.mutex);
+    const auto found = store_.blocks.find(record.hash);
+    if (found == store_.blocks.end()) return Error{ErrorCode::kCorruption, "memory disk: gone"};
+    return decode_checked(found->second, group, raw);
+  }
+  Status put(BlockRecord& record, std::span<const std::string> payloads) override {
+    if (store_.before_put) EMBER_TRY(store_.before_put(record.hash));
+    if (!has_room(record.stored_bytes())) {
+      return Error{ErrorCode::kCapacity, "memory disk: full"};
+    }
+    MutexLock lock(store_.mutex);
+    if (record.position > 0 && !store_.blocks.contains(record.parent)) ++store_.order_faults;
+    record.epoch = epoch_++;
+    MemoryStore::Block& block = store_.blocks[record.hash];
+    block = {record, {}, {payloads.begin(), payloads.end()}, false};
+    return {};
+  }
+  Status erase(const BlockHash& hash) override {
+    if (store_.before_erase) EMBER_TRY(store_.before_erase());
+    MutexLock lock(store_.mutex);
+    for (const auto& [other, block] : store_.blocks) {
+      if (block.record.position > 0 && block.record.parent == hash) ++store_.order_faults;
+    }
+    store_.blocks.erase(hash);
+    return {};
+  }
+  Status touch(std::span<const std::pair<BlockHash, TouchRecord>> touches) override {
+    MutexLock lock(store_.mutex);
+    for (const auto& [hash, touch] : touches) {
+      const auto found = store_.blocks.find(hash);
+      if (found == store_.blocks.end()) continue;
+      found->second.touch = touch;
+      ++store_.touches;
+    }
+    return {};
+  }
+  Status flush() override {
+    if (store_.before_flush) EMBER_TRY(store_.before_flush());
+    MutexLock lock(store_.mutex);
+    for (auto& [hash, block] : store_.blocks) block.flushed = true;
+    ++store_.flushes;
+    return {};
+  }
+  bool has_room(uint64_t stored_bytes) const override {
+    return store_.stored_bytes() + stored_bytes <= store_.limit_bytes;
+  }
+  Status make_room(uint64_t) override { return {}; }
+  DiskTierStats stats() const override {
+    DiskTierStats stats;
+    stats.stored_bytes = store_.stored_bytes();
+    stats.health = "ok";
+    return stats;
+  }
+  Result<std::vector<std::string>> verify_files() override { return std::vector<std::string>(); }
+
+ private:
+  MemoryStore& store_;
+  uint32_t epoch_ = 0;
+};
+
+class MemoryConversations final : public Conversations {
+ public:
+  explicit MemoryConversations(MemoryStore& store) : store_(store) {}
+  Status put_head(const Conversation&) override { return {}; }
+  Status put_turn(const std::string&, uint32_t, const Turn&) override { return {}; }
+  Result<Conversation> load(const std::string&) override { return Conversation(); }
+  Result<std::vector<Conversation>> list() override { return std::vector<Conversation>(); }
+  uint64_t unreadable_heads() const override { return 0; }
+  Status remove(const std::string&) override { return {}; }
+
+  Status put_tail(const BlockRecord& record, std::span<const std::string> payloads,
+                  bool sync) override {
+    if (store_.before_put) EMBER_TRY(store_.before_put(record.hash));
+    MutexLock lock(store_.mutex);
+    store_.tails[record.hash] = {record, {}, {payloads.begin(), payloads.end()}, sync};
+    return {};
+  }
+  Status erase_tail(const BlockHash& hash) override {
+    MutexLock lock(store_.mutex);
+    store_.tails.erase(hash);
+    return {};
+  }
+  Result<TailListing> list_tails() override {
+    if (store_.before_list_tails) EMBER_TRY(store_.before_list_tails());
+    MutexLock lock(store_.mutex);
+    TailListing listing;
+    for (const auto& [hash, tail] : store_.tails) listing.records.push_back(tail.record);
+    return listing;
+  }
+  Status read_tail_group(const BlockRecord& record, uint32_t group, Bytes raw) override {
+    if (store_.before_read) EMBER_TRY(store_.before_read(record.hash, group));
+    MutexLock lock(store_.mutex);
+    const auto found = store_.tails.find(record.hash);
+    if (found == store_.tails.end()) return Error{ErrorCode::kCorruption, "memory tails: gone"};
+    return decode_checked(found->second, group, raw);
+  }
+  uint64_t file_bytes() const override { return 0; }
+  Result<std::vector<std::string>> verify_files() override { return std::vector<std::string>(); }
+
+ private:
+  MemoryStore& store_;
+};
+
+}  // namespace
+
+uint64_t MemoryStore::stored_bytes() {
+  MutexLock lock(mutex);
+  uint64_t sum = 0;
+  for (const auto& [hash, block] : blocks) sum += block.record.stored_bytes();
+  return sum;
+}
+
+void MemoryStore::lose_unflushed() {
+  MutexLock lock(mutex);
+  std::erase_if(blocks, [](const auto& item) { return !item.second.flushed; });
+  std::erase_if(tails, [](const auto& item) { return !item.second.flushed; });
+}
+
+void MemoryStore::corrupt(const BlockHash& hash, uint32_t group) {
+  MutexLock lock(mutex);
+  Block& block = blocks.contains(hash) ? blocks.at(hash) : tails.at(hash);
+  std::string& payload = block.payloads[group];
+  payload[payload.size() / 2] = static_cast<char>(payload[payload.size() / 2] ^ 1);
+}
+
+std::unique_ptr<DiskTier> open_memory_disk(MemoryStore& store) {
+  return std::make_unique<MemoryDisk>(store);
+}
+std::unique_ptr<Conversations> open_memory_conversations(MemoryStore& store) {
+  return std::make_unique<MemoryConversations>(store);
+}
+
+}  // namespace ember::testing
