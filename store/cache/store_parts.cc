@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/disk/open_parts.h"
+
 namespace ember {
 namespace {
 
@@ -36,8 +38,9 @@ Status complete_or_discard(StoreDirectory& directory, Result<std::unique_ptr<Dis
 }  // namespace
 
 Result<StoreParts> StoreParts::open(const std::string& path, const DiskPlan& plan,
-                                    uint64_t memtable_bytes, uint64_t block_cache_bytes) {
-  Result<std::unique_ptr<StoreDirectory>> directory = StoreDirectory::open(path);
+                                    uint64_t memtable_bytes, uint64_t block_cache_bytes,
+                                    const BaseFileSystem& base) {
+  Result<std::unique_ptr<StoreDirectory>> directory = open_store_directory(path, base);
   if (!directory.ok()) {
     if (directory.error().code == ErrorCode::kCorruption) return unusable(directory.error());
     return directory.error();
@@ -59,7 +62,7 @@ Result<StoreParts> StoreParts::open(const std::string& path, const DiskPlan& pla
   disk.memtable_bytes = memtable_bytes - turns_memtable;
   disk.block_cache_bytes = block_cache_bytes;
   disk.read_only = !parts.writable;
-  Result<std::unique_ptr<DiskTier>> blocks = DiskTier::open(disk);
+  Result<std::unique_ptr<DiskTier>> blocks = open_disk_tier(disk, base);
   if (created) EMBER_TRY(complete_or_discard(*parts.directory, blocks));
   if (!blocks.ok()) return unusable(blocks.error());
   parts.disk = std::move(*blocks);
@@ -75,7 +78,7 @@ Result<StoreParts> StoreParts::open(const std::string& path, const DiskPlan& pla
   turns.limit_bytes = plan.conversations_bytes;
   turns.memtable_bytes = turns_memtable;
   turns.read_only = !parts.writable;
-  Result<std::unique_ptr<Conversations>> conversations = Conversations::open(turns);
+  Result<std::unique_ptr<Conversations>> conversations = open_conversations(turns, base);
   if (conversations.ok()) {
     parts.conversations = std::move(*conversations);
   } else if (created) {

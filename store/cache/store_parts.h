@@ -11,6 +11,7 @@
 #include <string>
 
 #include "store/conversations.h"
+#include "store/disk/durable_file.h"
 #include "store/disk_plan.h"
 #include "store/disk_tier.h"
 #include "store/store_directory.h"
@@ -28,7 +29,8 @@ struct StoreParts {
 
   // Errors: as BlockCache::open.
   static Result<StoreParts> open(const std::string& path, const DiskPlan& plan,
-                                 uint64_t memtable_bytes, uint64_t block_cache_bytes);
+                                 uint64_t memtable_bytes, uint64_t block_cache_bytes,
+                                 const BaseFileSystem& base = nullptr);
 };
 
 }  // namespace ember

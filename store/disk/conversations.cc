@@ -20,6 +20,7 @@
 #include "base/check.h"
 #include "store/codec.h"
 #include "store/disk/conversations_format.h"
+#include "store/disk/open_parts.h"
 #include "store/disk/rocksdb_log_check.h"
 #include "store/disk/rocksdb_seam.h"
 #include "store/disk/rocksdb_status.h"
@@ -48,11 +49,12 @@ rocksdb::ColumnFamilyOptions family_options(uint64_t memtable_bytes) {
 
 class ConversationsImpl final : public Conversations {
  public:
-  explicit ConversationsImpl(const ConversationsOptions& options) : options_(options) {
+  ConversationsImpl(const ConversationsOptions& options, const BaseFileSystem& base)
+      : options_(options) {
     files_.root = options.directory;
     files_.limit_bytes = options.limit_bytes;
     files_.read_only = options.read_only;
-    seam_ = make_seam(files_, nullptr);
+    seam_ = make_seam(files_, base);
   }
   ~ConversationsImpl() override {
     if (db_ == nullptr) return;
@@ -374,8 +376,13 @@ Result<std::vector<std::string>> ConversationsImpl::verify_files() {
 }  // namespace
 
 Result<std::unique_ptr<Conversations>> Conversations::open(const ConversationsOptions& options) {
-  if (!options.read_only) EMBER_TRY(make_private_directory(options.directory));
-  auto conversations = std::make_unique<ConversationsImpl>(options);
+  return open_conversations(options, nullptr);
+}
+
+Result<std::unique_ptr<Conversations>> open_conversations(const ConversationsOptions& options,
+                                                          const BaseFileSystem& base) {
+  if (!options.read_only) EMBER_TRY(make_private_directory(base, options.directory));
+  auto conversations = std::make_unique<ConversationsImpl>(options, base);
   EMBER_TRY(conversations->open());
   return std::unique_ptr<Conversations>(std::move(conversations));
 }

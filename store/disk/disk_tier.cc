@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "store/codec.h"
 #include "store/disk/disk_tier_impl.h"
+#include "store/disk/open_parts.h"
 #include "store/disk/rocksdb_status.h"
 
 namespace ember {
@@ -37,7 +38,12 @@ bool unusable_now(ErrorCode code) { return code == ErrorCode::kCapacity || code 
 }  // namespace
 
 Result<std::unique_ptr<DiskTier>> DiskTier::open(const DiskTierOptions& options) {
-  return DiskTierImpl::open(options, nullptr);
+  return open_disk_tier(options, nullptr);
+}
+
+Result<std::unique_ptr<DiskTier>> open_disk_tier(const DiskTierOptions& options,
+                                                 const BaseFileSystem& base) {
+  return DiskTierImpl::open(options, base);
 }
 
 DiskTierImpl::DiskTierImpl(const DiskTierOptions& options,
@@ -51,7 +57,7 @@ DiskTierImpl::DiskTierImpl(const DiskTierOptions& options,
 
 Result<std::unique_ptr<DiskTier>> DiskTierImpl::open(const DiskTierOptions& options,
                                                      std::shared_ptr<rocksdb::FileSystem> base) {
-  if (!options.read_only) EMBER_TRY(make_private_directory(options.directory));
+  if (!options.read_only) EMBER_TRY(make_private_directory(base, options.directory));
   std::unique_ptr<DiskTierImpl> tier(new DiskTierImpl(options, std::move(base)));
   tier->lower_ledger_limit();
   if (options.read_only) {

@@ -3,11 +3,8 @@
 
 #include <rocksdb/db.h>
 #include <rocksdb/sst_file_reader.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -110,12 +107,6 @@ bool may_create_database(const std::string& directory) {
     if (extension == ".log" && entry.file_size(gone) > 0) return false;
   }
   return true;
-}
-
-Status make_private_directory(const std::string& directory) {
-  if (::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) return {};
-  ErrorCode code = errno == ENOSPC || errno == EDQUOT ? ErrorCode::kCapacity : ErrorCode::kIo;
-  return {code, directory + ": cannot be made: " + std::strerror(errno)};
 }
 
 std::vector<std::string> unreadable_files(rocksdb::DB& db, const std::string& directory,

@@ -19,6 +19,8 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "store/disk/durable_file.h"
+#include "store/disk/open_parts.h"
 
 namespace ember {
 namespace {
@@ -116,39 +118,10 @@ Status draw_secret(HashSecret& secret) {
   return {};
 }
 
-Status sync_folder(const std::string& path) {
-  File folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder.is_open() || ::fsync(folder.fd()) != 0) {
-    return system_error(path, "cannot be synced", errno);
-  }
-  return {};
-}
-
-Status write_synced(const std::string& path, std::string_view bytes) {
-  File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (!file.is_open()) return system_error(path, "cannot be made", errno);
-  while (!bytes.empty()) {
-    ssize_t written = ::write(file.fd(), bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return system_error(path, "cannot be written", errno);
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  if (::fsync(file.fd()) != 0) return system_error(path, "cannot be synced", errno);
-  return {};
-}
-
 // After a crash there is a whole identity or none.
-Status write_identity(const std::string& store, const HashSecret& secret) {
-  std::string unfinished = store + "/" + kUnfinishedName;
-  std::string path = store + "/" + kIdentityName;
-  EMBER_TRY(write_synced(unfinished, encode_identity(secret)));
-  if (::rename(unfinished.c_str(), path.c_str()) != 0) {
-    return system_error(path, "cannot be made", errno);
-  }
-  EMBER_TRY(sync_folder(store));
-  // The name of the store itself; where its parent cannot be opened the system decides when.
-  static_cast<void>(sync_folder(fs::path(store).parent_path().string()));
-  return {};
+Status write_identity(const std::string& store, const BaseFileSystem& base,
+                      const HashSecret& secret) {
+  return write_durable_file(base, store + "/" + kIdentityName, encode_identity(secret));
 }
 
 // A lock of the open file, not of the process: another opening in this process is refused too, and
@@ -245,6 +218,8 @@ Status make_folders(const fs::path& path, std::vector<fs::path>& made) {
     return system_error(path.string(), "a new store cannot be made there", errno);
   }
   made.push_back(path);
+  // Where its parent cannot be opened the system decides when the name is durable.
+  static_cast<void>(sync_directory(nullptr, directory_of(path.string())));
   return {};
 }
 
@@ -288,7 +263,7 @@ Status refuse_foreign(const std::string& path, FolderKind kind) {
   return {};
 }
 
-Status fill_new_store(StoreDirectoryImpl& store) {
+Status fill_new_store(StoreDirectoryImpl& store, const BaseFileSystem& base) {
   EMBER_ASSIGN(Lock lock, take_lock(store.path_));
   if (lock.read_only) {
     return {ErrorCode::kIo, store.path_ + ": a new store cannot be made there: no permission"};
@@ -299,18 +274,18 @@ Status fill_new_store(StoreDirectoryImpl& store) {
     EMBER_ASSIGN(store.secret_, read_identity(store.path_));
   } else {
     EMBER_TRY(draw_secret(store.secret_));
-    EMBER_TRY(write_identity(store.path_, store.secret_));
+    EMBER_TRY(write_identity(store.path_, base, store.secret_));
     store.created_ = true;
   }
   store.lock_ = std::move(lock.file);
   return {};
 }
 
-Opened make_store(const std::string& path) {
+Opened make_store(const std::string& path, const BaseFileSystem& base) {
   auto store = std::make_unique<StoreDirectoryImpl>();
   store->path_ = path;
   Status status = make_folders(fs::absolute(path).lexically_normal(), store->made_);
-  if (status.ok()) status = fill_new_store(*store);
+  if (status.ok()) status = fill_new_store(*store, base);
   if (status.ok()) return std::unique_ptr<StoreDirectory>(std::move(store));
   if (status.error().code != ErrorCode::kBusy) store->discard();
   return status.error();
@@ -318,10 +293,12 @@ Opened make_store(const std::string& path) {
 
 }  // namespace
 
-Opened StoreDirectory::open(const std::string& path) {
+Opened StoreDirectory::open(const std::string& path) { return open_store_directory(path, nullptr); }
+
+Opened open_store_directory(const std::string& path, const BaseFileSystem& base) {
   EMBER_ASSIGN(FolderKind kind, look_at(path));
   EMBER_TRY(refuse_foreign(path, kind));
-  if (kind != FolderKind::kStore) return make_store(path);
+  if (kind != FolderKind::kStore) return make_store(path, base);
   auto store = std::make_unique<StoreDirectoryImpl>();
   store->path_ = path;
   // First what it is: a store of another version is left as it was, its lock too.
