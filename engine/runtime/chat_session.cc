@@ -47,15 +47,10 @@ class ChatSessionImpl final : public ChatSession {
   bool stored_on_disk(const std::function<Status(Conversations&)>& write, bool wait);
   bool writing() const { return last_write_ != nullptr && !last_write_->reported; }
 
-  struct Write {
-    bool reported = false;
-    bool good = false;
-  };
-
   Engine& engine_;
   const ChatTemplate& template_;
   Conversation conversation_;
-  std::shared_ptr<Write> last_write_;  // shared with its watcher, which may outlive this session
+  std::shared_ptr<const TicketOutcome> last_write_;
 };
 
 Status ChatSessionImpl::start(std::string_view system) {
@@ -106,16 +101,9 @@ bool ChatSessionImpl::stored_on_disk(const std::function<Status(Conversations&)>
   if (store == nullptr) return false;
   const Ticket ticket =
       engine_.device().run_host(HostLane::kWrite, [store, write] { return write(*store); });
-  auto result = std::make_shared<Write>();
-  last_write_ = result;
-  engine_.scheduler().watch(ticket, [result](const Status& status) {
-    *result = {true, status.ok()};
-  });
+  last_write_ = engine_.scheduler().follow(ticket);
   if (!wait) return true;
-  const int64_t deadline_us = system_clock().now_us() + kWriteTimeoutUs;
-  engine_.scheduler().run_until(
-      [&] { return result->reported || system_clock().now_us() >= deadline_us; });
-  return result->good;
+  return engine_.scheduler().wait_for(*last_write_, kWriteTimeoutUs) && last_write_->status.ok();
 }
 
 bool ChatSessionImpl::store_turn(bool wait) {

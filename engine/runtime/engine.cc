@@ -194,12 +194,8 @@ Outcome EngineImpl::run(Request request) {
 bool EngineImpl::make_durable(int64_t timeout_us) {
   const Ticket ticket = cache_->sync();
   if (!ticket) return true;
-  // Shared with the watcher, which may be called after this function gave up.
-  auto result = std::make_shared<std::pair<bool, bool>>(false, false);  // reported, good
-  scheduler_->watch(ticket, [result](const Status& status) { *result = {true, status.ok()}; });
-  const int64_t deadline_us = system_clock().now_us() + timeout_us;
-  scheduler_->run_until([&] { return result->first || system_clock().now_us() >= deadline_us; });
-  return result->first && result->second;
+  const auto outcome = scheduler_->follow(ticket);
+  return scheduler_->wait_for(*outcome, timeout_us) && outcome->status.ok();
 }
 
 }  // namespace

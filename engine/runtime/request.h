@@ -38,6 +38,7 @@ struct Outcome {
   Status status;  // why, when kFailed
   uint64_t prompt_tokens = 0;
   uint64_t computed_tokens = 0;  // of the prompt; restored + computed = prompt
+  uint64_t awaited_tokens = 0;   // of the prompt that another request was just computing
   RestoreReport restore;
   TtftParts ttft;
   int64_t decode_us = 0;  // from the first drawn token to the last

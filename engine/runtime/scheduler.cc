@@ -11,6 +11,7 @@
 
 #include "engine/runtime/restore_plan.h"
 #include "engine/runtime/sequence.h"
+#include "engine/runtime/single_flight.h"
 
 namespace ember {
 namespace {
@@ -39,6 +40,16 @@ class SchedulerImpl final : public Scheduler {
   void watch(Ticket ticket, std::function<void(const Status&)> done) override {
     watched_.emplace(ticket, std::move(done));
   }
+  std::shared_ptr<const TicketOutcome> follow(Ticket ticket) override {
+    auto outcome = std::make_shared<TicketOutcome>();
+    watch(ticket, [outcome](const Status& status) { *outcome = {true, status}; });
+    return outcome;
+  }
+  bool wait_for(const TicketOutcome& outcome, int64_t timeout_us) override {
+    const int64_t deadline_us = clock_.now_us() + timeout_us;
+    run_until([&] { return outcome.reported || clock_.now_us() >= deadline_us; });
+    return outcome.reported;
+  }
   bool tick(int64_t deadline_us) override;
   void run_until(const std::function<bool()>& finished) override {
     while (!finished()) tick(clock_.now_us() + kIdleWaitUs);
@@ -48,6 +59,8 @@ class SchedulerImpl final : public Scheduler {
   static constexpr int64_t kIdleWaitUs = 100'000;
 
   void admit();
+  bool admit_one(std::unique_ptr<Sequence>& place, const BlockCache::Match& match,
+                 int64_t start_us);
   void notice_restored();
   void submit_step();
   void add_to_step(Sequence& sequence, size_t tokens);
@@ -67,6 +80,7 @@ class SchedulerImpl final : public Scheduler {
   const Clock& clock_;
   std::deque<std::unique_ptr<Sequence>> queued_;
   std::vector<std::unique_ptr<Sequence>> running_;
+  uint64_t next_id_ = 1;
   std::unordered_map<Ticket, std::function<void(const Status&)>> watched_;
   Ticket step_ticket_;
   std::vector<StepSequence> step_;
@@ -87,6 +101,7 @@ Status SchedulerImpl::submit(Request request) {
     return {ErrorCode::kBusy, std::to_string(queued_.size()) + " requests are waiting already"};
   }
   auto sequence = std::make_unique<Sequence>();
+  sequence->id = next_id_++;
   sequence->prompt_tokens = request.prompt.size();
   sequence->limit_tokens =
       std::min<size_t>(options_.context_tokens, request.prompt.size() + request.max_tokens);
@@ -133,29 +148,45 @@ bool SchedulerImpl::tick(int64_t deadline_us) {
          cache_.busy();
 }
 
-// Requests come in their order; one that finds no device slots waits until another ends.
+// Requests come in their order; one that finds no device slots waits until another ends, and nobody
+// passes it. One whose prefix is being computed lets others pass: it has nothing to do yet.
 void SchedulerImpl::admit() {
-  while (!queued_.empty() && running_.size() < options_.max_running) {
-    Sequence& sequence = *queued_.front();
+  for (size_t i = 0; i < queued_.size() && running_.size() < options_.max_running;) {
+    if (still_awaits(*queued_[i], running_)) {
+      ++i;
+      continue;
+    }
     const int64_t start_us = clock_.now_us();
     BlockCache::Match match;
-    if (sequence.request.use_cache) match = cache_.match(sequence.request.prompt);
-    const RestorePlan plan = plan_restore(sequence.prompt_tokens, match);
-    auto chain =
-        cache_.open_chain(sequence.request.prompt, plan.restore_tokens, sequence.limit_tokens);
-    const bool full = !chain.ok() && chain.error().code == ErrorCode::kCapacity;
-    if (full && (!running_.empty() || cache_.busy())) return;
-    sequence.outcome.ttft.queue_us = start_us - sequence.submitted_us;
-    sequence.outcome.ttft.match_us = clock_.now_us() - start_us;
-    if (chain.ok()) {
-      sequence.chain = std::move(chain).value();
-      sequence.phase = Phase::kRestoring;
-      running_.push_back(std::move(queued_.front()));
-    } else {
-      finish(sequence, FinishReason::kFailed, chain.error());
+    if (queued_[i]->request.use_cache) {
+      match = cache_.match(queued_[i]->request.prompt);
+      const size_t span = cache_.layout().block_tokens();
+      if (awaits_prefix(*queued_[i], running_, match.tokens, span)) continue;
     }
-    queued_.pop_front();
+    if (!admit_one(queued_[i], match, start_us)) return;
+    queued_.erase(queued_.begin() + static_cast<std::ptrdiff_t>(i));
   }
+}
+
+// False: it stays queued until a place is free.
+bool SchedulerImpl::admit_one(std::unique_ptr<Sequence>& place, const BlockCache::Match& match,
+                              int64_t start_us) {
+  Sequence& sequence = *place;
+  const RestorePlan plan = plan_restore(sequence.prompt_tokens, match);
+  auto chain =
+      cache_.open_chain(sequence.request.prompt, plan.restore_tokens, sequence.limit_tokens);
+  const bool full = !chain.ok() && chain.error().code == ErrorCode::kCapacity;
+  if (full && (!running_.empty() || cache_.busy())) return false;
+  sequence.outcome.ttft.queue_us = start_us - sequence.submitted_us;
+  sequence.outcome.ttft.match_us = clock_.now_us() - start_us;
+  if (!chain.ok()) {
+    finish(sequence, FinishReason::kFailed, chain.error());
+    return true;
+  }
+  sequence.chain = std::move(chain).value();
+  sequence.phase = Phase::kRestoring;
+  running_.push_back(std::move(place));
+  return true;
 }
 
 void SchedulerImpl::notice_restored() {

@@ -4,7 +4,8 @@
 //            (commit)
 // Owns       the running sequences and the one step in flight
 // Invariant  never computes and never waits for one ticket: it sleeps in Device::wait_any only;
-//            every request ends in exactly one on_done
+//            every request ends in exactly one on_done; a prefix that one request is computing is
+//            computed by no second one (engine/runtime/single_flight.h)
 // Threads    engine thread only
 // Not here   conversations (engine/runtime/chat_session.h)
 #pragma once
@@ -31,6 +32,12 @@ struct SchedulerOptions {
   const Clock* clock = nullptr;  // null: the system's
 };
 
+// What became of a ticket; shared with the scheduler, which may report after the reader gave up.
+struct TicketOutcome {
+  bool reported = false;
+  Status status;
+};
+
 class Scheduler {
  public:
   static std::unique_ptr<Scheduler> create(Device& device, BlockCache& cache, Forward& forward,
@@ -45,6 +52,10 @@ class Scheduler {
 
   // Calls `done` once with the ticket's status, from tick(). For tickets of the caller's own.
   virtual void watch(Ticket ticket, std::function<void(const Status&)> done) = 0;
+
+  virtual std::shared_ptr<const TicketOutcome> follow(Ticket ticket) = 0;
+  // Ticks until the ticket is reported; false when `timeout_us` passed first.
+  virtual bool wait_for(const TicketOutcome& outcome, int64_t timeout_us) = 0;
 
   // One turn of the loop: waits at most until `deadline_us` for something to happen, then handles,
   // plans and submits. Returns true while any request, watched ticket or cache work is left.

@@ -26,6 +26,10 @@ struct Sequence {
   size_t computed = 0;      // tokens whose latents are in place
   size_t in_step = 0;       // tokens of it in the step in flight
   Phase phase = Phase::kQueued;
+  uint64_t id = 0;  // of the scheduler's, from 1
+  // While queued: the sequence that is computing this one's prefix, and how far it must get.
+  uint64_t awaited_id = 0;
+  size_t awaited_tokens = 0;
   std::unique_ptr<Chain> chain;
   Outcome outcome;
   int64_t submitted_us = 0;

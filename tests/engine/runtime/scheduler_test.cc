@@ -34,6 +34,32 @@ TEST(SchedulerTest, RequestsInOneBatchAreAnsweredAsIfAlone) {
   for (size_t i = 0; i < requests.size(); ++i) EXPECT_EQ(together[i], alone[i]) << i;
 }
 
+TEST(SchedulerTest, APrefixThatIsBeingComputedIsComputedOnce) {
+  const TempFolder folder;
+  auto engine = must_open(small_options(folder / "store"));
+  constexpr size_t kShared = 192;  // three blocks
+  std::vector<Outcome> outcomes;
+  for (uint64_t i = 0; i < 6; ++i) {
+    Request request = small_request(kShared, 40, 4);
+    const Request own = small_request(10 + i, 50 + i, 4);
+    request.prompt.insert(request.prompt.end(), own.prompt.begin(), own.prompt.end());
+    request.on_done = [&outcomes](const Outcome& outcome) { outcomes.push_back(outcome); };
+    ASSERT_TRUE(engine->scheduler().submit(std::move(request)).ok());
+  }
+  engine->scheduler().run_until([&] { return outcomes.size() == 6; });
+  size_t computed_whole = 0;
+  for (const Outcome& outcome : outcomes) {
+    ASSERT_TRUE(outcome.status.ok());
+    if (outcome.awaited_tokens == 0) {
+      ++computed_whole;
+      continue;
+    }
+    EXPECT_EQ(outcome.awaited_tokens, kShared);
+    EXPECT_EQ(outcome.restore.total(), kShared);
+  }
+  EXPECT_EQ(computed_whole, 1u);
+}
+
 TEST(SchedulerTest, APromptThatFillsTheContextIsRefusedWithBothLengths) {
   auto engine = must_open(small_options(""));
   const Outcome outcome = engine->run(small_request(256, 5, 1));
