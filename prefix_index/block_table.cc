@@ -10,8 +10,6 @@ namespace {
 
 constexpr size_t kFirstBuckets = 64;
 constexpr unsigned kAllTiersMask = (1u << kTierCount) - 1;
-// A node of a std::set of 16-byte values, as glibc's allocator rounds it.
-constexpr size_t kSetNodeBytes = 64;
 
 constexpr unsigned bit(size_t tier) { return 1u << tier; }
 
@@ -46,6 +44,14 @@ void BlockTable::remove(BlockId block) {
 BlockId BlockTable::find(const BlockHash& hash) const {
   BlockId block = buckets_[bucket_of(hash)];
   while (block != kNoBlock && slot(block).entry.hash != hash) block = slot(block).next_in_bucket;
+  return block;
+}
+
+BlockId BlockTable::find_short(size_t short_hash) const {
+  BlockId block = buckets_[short_hash & (buckets_.size() - 1)];
+  while (block != kNoBlock && std::hash<BlockHash>{}(slot(block).entry.hash) != short_hash) {
+    block = slot(block).next_in_bucket;
+  }
   return block;
 }
 
@@ -164,9 +170,9 @@ void BlockTable::update_sets(BlockId block, Slot& slot) {
 }
 
 size_t BlockTable::memory_bytes() const {
-  size_t set_nodes = 0;
-  for (const LeafLru& set : evictable_) set_nodes += set.size();
-  return slots_.memory_bytes() + buckets_.capacity() * sizeof(BlockId) + set_nodes * kSetNodeBytes;
+  size_t sets = 0;
+  for (const LeafLru& set : evictable_) sets += set.memory_bytes();
+  return slots_.memory_bytes() + buckets_.capacity() * sizeof(BlockId) + sets;
 }
 
 void BlockTable::check_invariants(std::span<const BlockId> blocks) const {

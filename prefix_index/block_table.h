@@ -43,6 +43,8 @@ class BlockTable {
   void set_node(BlockId block, NodeId node) { slot(block).node = node; }
   // A block of this hash (any of them, should there be several), or kNoBlock.
   BlockId find(const BlockHash& hash) const;
+  // The same by std::hash of its hash alone, which is what a shadow directory keeps.
+  BlockId find_short(size_t short_hash) const;
 
   void touch(BlockId block, uint64_t now, bool hit);
   void set_place(BlockId block, Tier tier, int32_t place);
@@ -52,6 +54,7 @@ class BlockTable {
     slot(block).entry.numerics_build = build;
   }
 
+  LeafLru& evictable(Tier tier) { return evictable_[static_cast<size_t>(tier)]; }
   const LeafLru& evictable(Tier tier) const { return evictable_[static_cast<size_t>(tier)]; }
   size_t size() const { return slots_.size(); }
   size_t count(Tier tier) const { return counts_[static_cast<size_t>(tier)]; }

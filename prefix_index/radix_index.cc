@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "base/check.h"
 #include "prefix_index/block_table.h"
@@ -129,6 +130,10 @@ BlockId RadixIndex::find_child(const BlockHash& root, BlockId parent, TokenSpan 
 
 BlockId RadixIndex::find(const BlockHash& hash) const { return impl_->table.find(hash); }
 
+BlockId RadixIndex::find_short(size_t short_hash) const {
+  return impl_->table.find_short(short_hash);
+}
+
 std::vector<BlockId> RadixIndex::children(const BlockHash& root, BlockId block) const {
   const RunPoint point = impl_->point(root, block);
   if (point.node == kNoNode) return {};
@@ -161,7 +166,11 @@ void RadixIndex::set_numerics_build(BlockId block, uint64_t numerics_build) {
   impl_->table.set_numerics_build(block, numerics_build);
 }
 
-const LeafLru& RadixIndex::evictable(Tier tier) const { return impl_->table.evictable(tier); }
+const LeafLru& RadixIndex::evictable(Tier tier) const {
+  return std::as_const(impl_->table).evictable(tier);
+}
+
+LeafLru& RadixIndex::evictable(Tier tier) { return impl_->table.evictable(tier); }
 
 size_t RadixIndex::size() const { return impl_->table.size(); }
 

@@ -72,6 +72,8 @@ class RadixIndex {
   BlockId find_child(const BlockHash& root, BlockId parent, TokenSpan tokens) const;
   // By hash: for administration and reopening. The caller still compares tokens.
   BlockId find(const BlockHash& hash) const;
+  // By std::hash of the hash: a block that a shadow directory (prefix_index/duel.h) named.
+  BlockId find_short(size_t short_hash) const;
   // The children of a block (kNoBlock: first blocks under `root`), in token order.
   std::vector<BlockId> children(const BlockHash& root, BlockId block) const;
 
@@ -86,8 +88,9 @@ class RadixIndex {
   void set_damaged(BlockId block, bool damaged);
   void set_numerics_build(BlockId block, uint64_t numerics_build);
 
-  // The blocks that may leave a tier now, oldest use first (see eviction.h for the rule).
+  // The blocks that may leave a tier now, the next to go first (see eviction.h for the rule).
   const LeafLru& evictable(Tier tier) const;
+  LeafLru& evictable(Tier tier);  // to rank them
 
   size_t size() const;                      // entries
   size_t count(Tier tier) const;            // entries in that tier

@@ -1,0 +1,50 @@
+// S3-FIFO: a shadow directory that says what three FIFO queues of this capacity would hold.
+//
+// Journey    requests -> [s3_fifo] -> duel
+// Owns       the ids of at most `capacity` blocks, and as many of its ghosts as its main queue has
+// Invariant  a block is in the small queue (a tenth), in the main queue, or a ghost: known, not held
+// Threads    engine thread only; pure
+// Source     Yang et al., FIFO queues are all you need for cache eviction, SOSP 2023
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "prefix_index/shadow_table.h"
+
+namespace ember {
+
+class S3FifoShadow {
+ public:
+  explicit S3FifoShadow(size_t capacity) : capacity_(capacity) {}
+
+  // As LeafLruShadow's. There is no leaf rule here: a hit still counts leading blocks alone.
+  size_t request(std::span<const ShadowId> chain, std::vector<ShadowId>* changed);
+  void extend(ShadowId block, std::vector<ShadowId>* changed);
+  // At reopening: one with hits had earned its place in the main queue.
+  void recall(ShadowId block, bool had_hits);
+  void set_capacity(size_t capacity, std::vector<ShadowId>* changed);
+
+  bool holds(ShadowId block) const {
+    const Table::Ref known = table_.find(block);
+    return known != Table::kNone && table_.at(known).queue != kGhost;
+  }
+  size_t size() const { return table_.size(kSmall) + table_.size(kMain); }
+  size_t ghosts() const { return table_.size(kGhost); }
+  size_t memory_bytes() const { return table_.memory_bytes(); }
+
+ private:
+  enum Queue : size_t { kSmall, kMain, kGhost, kQueueCount };
+  using Table = ShadowTable<kQueueCount>;
+
+  size_t small_capacity() const { return (capacity_ + 5) / 10; }
+  void enter(ShadowId block, std::vector<ShadowId>* changed);
+  void evict_one(std::vector<ShadowId>* changed);
+  void trim_ghosts();
+
+  size_t capacity_;
+  Table table_;
+};
+
+}  // namespace ember

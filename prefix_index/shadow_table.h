@@ -1,0 +1,126 @@
+// Shadow table: block ids in queues, found by id: what both shadow directories are made of.
+//
+// Journey    none; holds the ids of leaf_lru and s3_fifo
+// Owns       24 bytes an id, and 4 to 8 for finding it
+// Invariant  an id is in the table once, and in one queue
+// Threads    engine thread only; pure
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "prefix_index/stable_pool.h"
+
+namespace ember {
+
+// The first eight bytes of a block's hash. Two blocks that share them share a place in a shadow,
+// which costs a worse choice of victim once in 2^64 and nothing else.
+using ShadowId = uint64_t;
+
+template <size_t kQueues>
+class ShadowTable {
+ public:
+  using Ref = uint32_t;
+  static constexpr Ref kNone = 0xffffffffu;
+
+  struct Entry {
+    ShadowId id = 0;
+    Ref next_in_bucket = kNone;
+    Ref newer = kNone;
+    Ref older = kNone;
+    uint8_t queue = 0;
+    uint8_t count = 0;
+  };
+  static_assert(sizeof(Entry) <= 24);
+
+  ShadowTable() : buckets_(kFirstBuckets, kNone) {}
+
+  Ref find(ShadowId id) const {
+    Ref ref = buckets_[bucket_of(id)];
+    while (ref != kNone && entries_[ref].id != id) ref = entries_[ref].next_in_bucket;
+    return ref;
+  }
+  Entry& at(Ref ref) { return entries_[ref]; }
+  const Entry& at(Ref ref) const { return entries_[ref]; }
+  size_t size(size_t queue) const { return queues_[queue].size; }
+  Ref oldest(size_t queue) const { return queues_[queue].oldest; }
+
+  // A new id, the newest of its queue.
+  Ref add(ShadowId id, size_t queue) {
+    if (entries_.size() >= buckets_.size()) grow();
+    const Ref ref = entries_.add();
+    entries_[ref].id = id;
+    entries_[ref].next_in_bucket = buckets_[bucket_of(id)];
+    buckets_[bucket_of(id)] = ref;
+    link_before(ref, queue, kNone);
+    return ref;
+  }
+  // To the newest end of a queue, or to the place just older than `newer` in its queue.
+  void move(Ref ref, size_t queue) {
+    unlink(ref);
+    link_before(ref, queue, kNone);
+  }
+  void move_behind(Ref ref, Ref newer) {
+    unlink(ref);
+    link_before(ref, entries_[newer].queue, newer);
+  }
+  void remove(Ref ref) {
+    unlink(ref);
+    Ref* link = &buckets_[bucket_of(entries_[ref].id)];
+    while (*link != ref) link = &entries_[*link].next_in_bucket;
+    *link = entries_[ref].next_in_bucket;
+    entries_.remove(ref);
+  }
+  size_t memory_bytes() const {
+    return entries_.memory_bytes() + buckets_.capacity() * sizeof(Ref);
+  }
+
+ private:
+  static constexpr size_t kFirstBuckets = 64;
+  struct Queue {
+    Ref newest = kNone;
+    Ref oldest = kNone;
+    size_t size = 0;
+  };
+
+  // Ids are hashes already.
+  size_t bucket_of(ShadowId id) const { return id & (buckets_.size() - 1); }
+  void grow() {
+    std::vector<Ref> old(buckets_.size() * 2, kNone);
+    old.swap(buckets_);
+    for (Ref ref : old) {
+      while (ref != kNone) {
+        const Ref next = entries_[ref].next_in_bucket;
+        Ref& head = buckets_[bucket_of(entries_[ref].id)];
+        entries_[ref].next_in_bucket = head;
+        head = ref;
+        ref = next;
+      }
+    }
+  }
+  void link_before(Ref ref, size_t number, Ref newer) {
+    Queue& queue = queues_[number];
+    Entry& entry = entries_[ref];
+    entry.queue = static_cast<uint8_t>(number);
+    entry.newer = newer;
+    entry.older = newer == kNone ? queue.newest : entries_[newer].older;
+    (entry.older == kNone ? queue.oldest : entries_[entry.older].newer) = ref;
+    (newer == kNone ? queue.newest : entries_[newer].older) = ref;
+    ++queue.size;
+  }
+  void unlink(Ref ref) {
+    const Entry& entry = entries_[ref];
+    Queue& queue = queues_[entry.queue];
+    (entry.newer == kNone ? queue.newest : entries_[entry.newer].older) = entry.older;
+    (entry.older == kNone ? queue.oldest : entries_[entry.older].newer) = entry.newer;
+    --queue.size;
+  }
+
+  StablePool<Entry> entries_;
+  std::vector<Ref> buckets_;  // heads of the chains by id; a power of two
+  std::array<Queue, kQueues> queues_;
+};
+
+}  // namespace ember
