@@ -86,6 +86,8 @@ struct BlockCacheStats {
   uint64_t offload_failures = 0;  // given up after retries
   uint64_t damaged_blocks = 0;
   uint64_t evicted_blocks = 0;
+  bool loading = false;             // the store's records are still being read
+  uint64_t looked_up_blocks = 0;    // asked for by prompts before the reading came to them
   uint64_t unreadable_records = 0;  // at opening
   uint64_t disk_bytes = 0;          // all files
   uint64_t disk_limit_bytes = 0;
@@ -150,6 +152,9 @@ class BlockCache {
   virtual bool handle(const Completion& completion) = 0;
   // True while offload, restore or a comparison is under way: slots may come free.
   virtual bool busy() const = 0;
+  // True while the records of a large store are read in the background, after opening. Requests
+  // run; blocks that a prompt needs are looked up one by one; nothing is evicted from the disk.
+  virtual bool loading() const = 0;
 
   virtual const KvLayout& layout() const = 0;
   // The pool that block tables index; block_tables and table_stride are left for the caller to set.

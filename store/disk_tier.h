@@ -30,6 +30,7 @@ struct DiskTierOptions {
   uint64_t memtable_bytes = 0;     // RAM for memtables, all together
   uint64_t block_cache_bytes = 0;  // RAM for RocksDB's cache of metadata
   bool read_only = false;          // inspection: creates nothing, deletes nothing, takes no lock
+  bool scan_later = false;         // open() reads no block record: the caller scans them
 };
 
 struct TouchRecord {
@@ -57,12 +58,27 @@ class DiskTier {
   static Result<std::unique_ptr<DiskTier>> open(const DiskTierOptions& options);
   virtual ~DiskTier() = default;
 
-  // Every readable block record with its touch record; unreadable ones are counted, not returned.
+  // Readable block records with their touch records; unreadable ones are counted, not returned.
   struct Listing {
     std::vector<std::pair<BlockRecord, TouchRecord>> records;
     uint64_t unreadable = 0;
   };
+  // All of them.
   virtual Result<Listing> list() = 0;
+
+  // One step of a walk through all records in the order of their hashes. After open with
+  // `scan_later` the sums in stats() grow with the steps, and whatever needs all of them (making
+  // room) first walks to the end by itself.
+  struct ScanStep {
+    Listing found;
+    std::string cursor;  // for the next step
+    bool done = false;
+  };
+  // At most `most` records behind `cursor` (empty: from the first on). A record that is put during
+  // the walk may be found or not; one that is erased is not found by steps begun after that.
+  // Errors: kIo; kCorruption at the end of a walk when no record at all could be read.
+  // Threads: any.
+  virtual Result<ScanStep> scan(const std::string& cursor, size_t most) = 0;
 
   // The current record of a block; nothing if there is none. Errors: kCorruption, kIo.
   virtual Result<std::optional<BlockRecord>> read_record(const BlockHash& hash) = 0;

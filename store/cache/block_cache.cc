@@ -7,7 +7,6 @@
 
 #include "base/check.h"
 #include "store/cache/block_cache_impl.h"
-#include "store/cache/reopening.h"
 
 namespace ember {
 
@@ -69,7 +68,8 @@ BlockCacheImpl::BlockCacheImpl(const BlockCacheOptions& options, const CacheTuni
                .numerics_build = options.numerics_build},
       restores_(context_),
       offload_(context_),
-      dedup_(context_) {
+      dedup_(context_),
+      reopening_(context_, hasher_, offload_) {
   context_.flush_age_us = options.flush_age_us;
   adopt_store(!options.store_path.empty());
 }
@@ -86,9 +86,9 @@ void BlockCacheImpl::adopt_store(bool asked_for) {
   context_.writable = parts_.writable;
   context_.disk_limit_bytes = parts_.plan.blocks_bytes;
   context_.tails_limit_bytes = parts_.plan.tails_bytes;
-  const Status rebuilt = rebuild_index();
-  if (rebuilt.ok()) return;
-  health_ = {StoreState::kUnusable, rebuilt.error().message};
+  const Status begun = reopening_.begin();
+  if (begun.ok()) return;
+  health_ = {StoreState::kUnusable, begun.error().message};
   context_.disk = nullptr;
   context_.conversations = nullptr;
   parts_.conversations.reset();
@@ -96,18 +96,9 @@ void BlockCacheImpl::adopt_store(bool asked_for) {
   parts_.directory.reset();
 }
 
-Status BlockCacheImpl::rebuild_index() {
-  EMBER_ASSIGN(Reopened reopened, reopen(context_, hasher_));
-  counters_.unreadable_records = reopened.unreadable;
-  // Under a record that cannot be read they are below a hole; else they are what must not be.
-  unreachable_at_opening_ = reopened.unreadable > 0 ? 0 : reopened.unreachable;
-  offload_.set_foreign(std::move(reopened.foreign));
-  offload_.erase_tails(reopened.doomed_tails);
-  return {};
-}
-
 BlockCacheImpl::~BlockCacheImpl() {
   EMBER_CHECK(open_chains_ == 0, "the cache closes while a chain is open");
+  reopening_.stop();
   // The write lane keeps its order: behind this task no conversation is being written any more.
   tickets_.on(device_.run_host(HostLane::kWrite, [] { return Status{}; }), [](const Status&) {});
   offload_.close();
@@ -159,9 +150,11 @@ BlockCacheStats BlockCacheImpl::stats() const {
   stats.indexed_blocks = ledger_.index().size();
   stats.tail_records = tails_.size();
   stats.holes = ledger_.holes();
+  stats.loading = context_.loading;
+  stats.unreadable_records = reopening_.unreadable();
   stats.evicted_blocks += ledger_.evicted();
   const BlockLedger::Census census = ledger_.census(context_.numerics_build);
-  stats.stranded = census.stranded + unreachable_at_opening_;
+  stats.stranded = census.stranded + reopening_.unreachable();
   stats.foreign_blocks = offload_.foreign_count() + census.foreign_builds;
   stats.blocks[static_cast<size_t>(Tier::kDisk)] -= census.tails_on_disk;
   if (context_.disk != nullptr) {

@@ -19,6 +19,7 @@
 #include "store/cache/chain.h"
 #include "store/cache/dedup_check.h"
 #include "store/cache/offload_executor.h"
+#include "store/cache/reopening.h"
 #include "store/cache/restore_executor.h"
 #include "store/cache/store_parts.h"
 
@@ -42,6 +43,7 @@ class BlockCacheImpl final : public BlockCache {
   void tick() override;
   bool handle(const Completion& completion) override;
   bool busy() const override;
+  bool loading() const override { return context_.loading; }
 
   const KvLayout& layout() const override { return layout_; }
   LatentCacheView layer_view(uint32_t layer) const override {
@@ -57,6 +59,8 @@ class BlockCacheImpl final : public BlockCache {
 
   // For tests: aborts unless the index's invariants hold.
   void check_invariants() const { ledger_.index().check_invariants(); }
+  // For benches: what the index holds, token ids included.
+  uint64_t index_bytes() const { return ledger_.index().memory_bytes(); }
 
  private:
   BlockCacheImpl(const BlockCacheOptions& options, const CacheTuning& tuning, const RamPlan& plan,
@@ -64,7 +68,6 @@ class BlockCacheImpl final : public BlockCache {
                  std::unique_ptr<HostTier> host_tier);
 
   void adopt_store(bool asked_for);
-  Status rebuild_index();
   void pump();
   Tier best_tier(BlockId block) const;
   void add_matches(ChainImpl& chain, TokenSpan prompt, size_t limit);
@@ -90,7 +93,7 @@ class BlockCacheImpl final : public BlockCache {
   RestoreExecutor restores_;
   OffloadExecutor offload_;
   DedupCheck dedup_;
-  uint64_t unreachable_at_opening_ = 0;
+  Reopening reopening_;
   size_t open_chains_ = 0;
 };
 

@@ -16,7 +16,9 @@ BlockLedger::BlockLedger(const BlockHash& root, uint32_t block_tokens, DevicePoo
       host_(host),
       clock_(clock),
       residents_{std::vector<BlockId>(device.slots().size(), kNoBlock),
-                 std::vector<BlockId>(host.slots().size(), kNoBlock)} {}
+                 std::vector<BlockId>(host.slots().size(), kNoBlock)},
+      opened_unix_us_(static_cast<uint64_t>(std::max<int64_t>(clock.unix_us(), 0))),
+      use_counter_(opened_unix_us_) {}
 
 BlockNotes& BlockLedger::notes(BlockId block) {
   return const_cast<BlockNotes&>(std::as_const(*this).notes(block));
@@ -57,10 +59,32 @@ void BlockLedger::use(const std::vector<BlockId>& blocks, bool hit) {
   }
 }
 
+// Blocks of one use have one time; of these the deepest is the oldest, as in use().
+uint64_t BlockLedger::use_order(uint32_t position, const TouchRecord& touch) const {
+  const uint64_t used = touch.last_use_unix_us < 0 ? 0 : static_cast<uint64_t>(touch.last_use_unix_us);
+  const uint64_t known = std::min(used, opened_unix_us_);  // a clock may have been put back
+  return known - std::min<uint64_t>(known, position);
+}
+
+BlockId BlockLedger::adopt(BlockId parent, TokenSpan tokens, const BlockHash& hash,
+                           uint64_t numerics_build, const TouchRecord& touch) {
+  const BlockId known = index_.find_child(root_, parent, tokens);
+  if (known != kNoBlock) return known;
+  const uint32_t position = parent == kNoBlock ? 0 : entry(parent).position + 1;
+  const BlockId block = index_.insert(root_, parent, tokens, hash, numerics_build,
+                                      use_order(position, touch));
+  const auto id = static_cast<size_t>(block);
+  if (id >= notes_.size()) notes_.resize(id + 1);
+  notes_[id] = BlockNotes{};
+  recall(block, touch);
+  return block;
+}
+
 void BlockLedger::recall(BlockId block, const TouchRecord& touch) {
-  index_.touch({block}, ++use_counter_, false);
-  notes(block).last_use_unix_us = touch.last_use_unix_us;
-  notes(block).earlier_hits = touch.hits;
+  index_.touch({block}, use_order(entry(block).position, touch), false);
+  BlockNotes& note = notes(block);
+  note.last_use_unix_us = std::max(note.last_use_unix_us, touch.last_use_unix_us);
+  note.earlier_hits = touch.hits;
 }
 
 std::vector<std::pair<BlockHash, TouchRecord>> BlockLedger::take_touches() {

@@ -55,7 +55,11 @@ class BlockLedger {
   BlockId insert(BlockId parent, TokenSpan tokens, const BlockHash& hash, uint64_t numerics_build);
   // Marks the blocks of one chain, root first, as used now.
   void use(const std::vector<BlockId>& blocks, bool hit);
-  // At reopening: the time of use and the hits that an earlier process wrote.
+  // At reopening: the entry for a block that the store holds, made if absent, as old as an earlier
+  // process says. Older than all that is used from now on; blocks may come in any order.
+  BlockId adopt(BlockId parent, TokenSpan tokens, const BlockHash& hash, uint64_t numerics_build,
+                const TouchRecord& touch);
+  // The same for an entry that is there already: its hits, and its age unless it was used since.
   void recall(BlockId block, const TouchRecord& touch);
 
   // While held, a block keeps its entry and its last copy.
@@ -109,6 +113,7 @@ class BlockLedger {
 
  private:
   SlotPool& pool(Tier tier) { return tier == Tier::kDevice ? device_.slots() : host_.slots(); }
+  uint64_t use_order(uint32_t position, const TouchRecord& touch) const;
   std::optional<SlotLease> take_slot(Tier tier);
   std::optional<BlockId> spare_copy(Tier tier) const;
   std::vector<BlockId>& residents(Tier tier) { return residents_[static_cast<size_t>(tier)]; }
@@ -128,7 +133,8 @@ class BlockLedger {
   std::vector<BlockNotes> notes_;                  // by BlockId
   std::array<std::vector<BlockId>, 2> residents_;  // by slot of the device and of the host tier
   std::vector<std::pair<BlockId, BlockHash>> touched_;
-  uint64_t use_counter_ = 0;
+  const uint64_t opened_unix_us_;
+  uint64_t use_counter_;  // goes on from the time of opening, so earlier uses have their own place
   size_t holes_ = 0;
   bool foreign_builds_ = false;
   uint64_t evicted_ = 0;

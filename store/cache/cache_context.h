@@ -24,6 +24,8 @@ struct CacheTuning {
   int64_t close_patience_us = 30'000'000;    // for what is not yet written when the cache closes
   uint32_t write_attempts = 3;               // then a block is given up
   uint32_t eviction_rounds = 6;              // for one block that does not fit
+  size_t records_at_opening = 2048;          // read before open returns: some 10 ms
+  size_t records_of_a_step = 2048;           // read by one task of the background's
 };
 
 struct CacheContext {
@@ -46,6 +48,7 @@ struct CacheContext {
   DiskTier* disk = nullptr;
   Conversations* conversations = nullptr;
   bool writable = false;
+  bool loading = false;  // not all records are in the index yet: nothing may leave the disk
   uint64_t disk_limit_bytes = 0;
   uint64_t tails_limit_bytes = 0;
   int64_t flush_age_us = 0;

@@ -33,8 +33,8 @@ class OffloadExecutor {
  public:
   explicit OffloadExecutor(CacheContext& context) : context_(context), queue_(context) {}
 
-  // The store's records that are not in the index, the deepest last.
-  void set_foreign(std::vector<ForeignRecord> records);
+  // Records of the store that are not in the index.
+  void add_foreign(std::span<const ForeignRecord> records);
   size_t foreign_count() const { return foreign_hashes_.size(); }
 
   // Takes the block down in the background. `device` leases a slot with its rows.
@@ -96,7 +96,8 @@ class OffloadExecutor {
 
   CacheContext& context_;
   OffloadQueue queue_;
-  std::vector<ForeignRecord> foreign_;
+  std::vector<ForeignRecord> foreign_;  // the deepest last, once sorted
+  bool foreign_sorted_ = true;
   std::unordered_set<BlockHash> foreign_hashes_;  // those of `foreign_` not written anew since
   std::vector<Unflushed> unflushed_;
   int64_t oldest_unflushed_us_ = 0;

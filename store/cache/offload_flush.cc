@@ -16,12 +16,20 @@ constexpr uint64_t kRecordOverheadBytes = 4096;
 
 }  // namespace
 
-void OffloadExecutor::set_foreign(std::vector<ForeignRecord> records) {
-  foreign_ = std::move(records);
-  for (const ForeignRecord& record : foreign_) foreign_hashes_.insert(record.hash);
+void OffloadExecutor::add_foreign(std::span<const ForeignRecord> records) {
+  for (const ForeignRecord& record : records) {
+    foreign_.push_back(record);
+    foreign_hashes_.insert(record.hash);
+  }
+  foreign_sorted_ = foreign_sorted_ && records.empty();
 }
 
 std::optional<ForeignRecord> OffloadExecutor::take_foreign() {
+  if (!std::exchange(foreign_sorted_, true)) {
+    std::sort(foreign_.begin(), foreign_.end(), [](const auto& a, const auto& b) {
+      return a.position < b.position;
+    });
+  }
   while (!foreign_.empty()) {
     const ForeignRecord record = foreign_.back();
     foreign_.pop_back();
@@ -32,6 +40,10 @@ std::optional<ForeignRecord> OffloadExecutor::take_foreign() {
 
 // Erases victims and asks the tier for room. False: there is nothing left that may go.
 bool OffloadExecutor::make_room(OffloadJob& job) {
+  if (context_.loading && !job.is_tail()) {
+    job.not_before_us = context_.clock.now_us() + context_.tuning.retry_us;
+    return !closing_;
+  }
   if (++job.evictions > context_.tuning.eviction_rounds) return false;
   if (job.is_tail()) return drop_oldest_tail();
 

@@ -1,4 +1,4 @@
-// Records to index entries, parents first.
+// Records to index entries, parents first, a bounded number at a time.
 #include "store/cache/reopening.h"
 
 #include <algorithm>
@@ -9,133 +9,286 @@
 namespace ember {
 namespace {
 
-using Listed = std::pair<BlockRecord, TouchRecord>;
-
-class Rebuild {
- public:
-  Rebuild(CacheContext& context, const BlockHasher& hasher)
-      : context_(context), hasher_(hasher) {}
-
-  void blocks(DiskTier::Listing listing) {
-    reopened_.unreadable += listing.unreadable;
-    std::sort(listing.records.begin(), listing.records.end(),
-              [](const Listed& a, const Listed& b) { return a.first.position < b.first.position; });
-    for (const Listed& listed : listing.records) add_block(listed.first, listed.second);
-    recall_uses();
-    std::sort(reopened_.foreign.begin(), reopened_.foreign.end(),
-              [](const ForeignRecord& a, const ForeignRecord& b) {
-                return a.position < b.position;
-              });
-  }
-
-  void tails(Conversations::TailListing listing) {
-    reopened_.unreadable += listing.unreadable;
-    for (BlockRecord& record : listing.records) add_tail(std::move(record));
-  }
-
-  Reopened take() { return std::move(reopened_); }
-
- private:
-  bool is_ours(const BlockRecord& record) const {
-    return record.name_space == context_.name_space && record.scope == context_.scope;
-  }
-
-  // The parent's entry: kNoBlock for a first block; nothing if it is missing.
-  std::optional<BlockId> parent_of(const BlockRecord& record) const {
-    if (record.position == 0) {
-      if (record.parent != hasher_.root()) return std::nullopt;
-      return kNoBlock;
-    }
-    const BlockId parent = context_.ledger.index().find(record.parent);
-    if (parent == kNoBlock || context_.ledger.is_tail(parent)) return std::nullopt;
-    if (context_.ledger.entry(parent).position + 1 != record.position) return std::nullopt;
-    return parent;
-  }
-
-  bool is_damaged(const BlockRecord& record) const {
-    return !check_record_shape(record, context_.layout).ok() ||
-           hasher_.next(record.parent, record.tokens) != record.hash;
-  }
-
-  void set_aside(const BlockRecord& record) {
-    reopened_.foreign.push_back({record.hash, record.position, record.stored_bytes()});
-  }
-
-  void add_block(const BlockRecord& record, const TouchRecord& touch) {
-    if (!is_ours(record)) return set_aside(record);
-    if (record.tail || is_damaged(record)) {
-      ++reopened_.unreadable;
-      return set_aside(record);
-    }
-    const std::optional<BlockId> parent = parent_of(record);
-    if (!parent) {
-      ++reopened_.unreachable;
-      return set_aside(record);
-    }
-    const BlockId block =
-        context_.ledger.insert(*parent, record.tokens, record.hash, record.numerics_build);
-    context_.ledger.set_stored(block, static_cast<int32_t>(record.epoch & 0x7fffffffu),
-                               record.stored_bytes());
-    if (record.numerics_build != context_.numerics_build) context_.ledger.expect_foreign_builds();
-    uses_.push_back({touch, block});
-  }
-
-  // The oldest first; of one time the deepest first, as in use.
-  void recall_uses() {
-    std::stable_sort(uses_.begin(), uses_.end(), [&](const Use& a, const Use& b) {
-      if (a.touch.last_use_unix_us != b.touch.last_use_unix_us) {
-        return a.touch.last_use_unix_us < b.touch.last_use_unix_us;
-      }
-      return context_.ledger.entry(a.block).position > context_.ledger.entry(b.block).position;
-    });
-    for (const Use& use : uses_) context_.ledger.recall(use.block, use.touch);
-  }
-
-  void add_tail(BlockRecord record) {
-    if (!is_ours(record)) {
-      context_.tails.add(std::move(record));  // another namespace's: counted, and the first to go
-      return;
-    }
-    if (!record.tail || is_damaged(record)) {
-      ++reopened_.unreadable;
-      reopened_.doomed_tails.push_back(record.hash);
-      return;
-    }
-    const std::optional<BlockId> parent = parent_of(record);
-    if (!parent) {
-      reopened_.doomed_tails.push_back(record.hash);
-      return;
-    }
-    const BlockId block =
-        context_.ledger.insert(*parent, record.tokens, record.hash, record.numerics_build);
-    context_.ledger.set_stored(block, kTailEpoch, record.stored_bytes());
-    context_.tails.add(std::move(record));
-  }
-
-  struct Use {
-    TouchRecord touch;
-    BlockId block;
-  };
-
-  CacheContext& context_;
-  const BlockHasher& hasher_;
-  Reopened reopened_;
-  std::vector<Use> uses_;
-};
+// Of one visit of the engine thread: some 3 ms.
+constexpr size_t kEntriesAtOnce = 2048;
+// Reads of one look-up: a record is found in some 20 us when its table is in memory.
+constexpr size_t kLookUpReads = 256;
+constexpr int64_t kLookUpUs = 5'000;
 
 }  // namespace
 
-Result<Reopened> reopen(CacheContext& context, const BlockHasher& hasher) {
-  // Both lists before the first entry: the index never names what the cache then does without.
-  EMBER_ASSIGN(DiskTier::Listing blocks, context.disk->list());
-  Conversations::TailListing tails;
-  if (context.conversations != nullptr) {
-    EMBER_ASSIGN(tails, context.conversations->list_tails());
+// Runs on the read lane: decides of each record whether it may enter.
+class Reopening::Prover {
+ public:
+  Prover(const KvLayout& layout, const BlockHasher& hasher, const NamespaceHash& name_space,
+         const std::string& scope)
+      : layout_(layout), hasher_(hasher), name_space_(name_space), scope_(scope) {}
+
+  bool is_ours(const BlockRecord& record) const {
+    return record.name_space == name_space_ && record.scope == scope_;
   }
-  Rebuild rebuild(context, hasher);
-  rebuild.blocks(std::move(blocks));
-  rebuild.tails(std::move(tails));
-  return rebuild.take();
+  bool is_damaged(const BlockRecord& record) const {
+    return !check_record_shape(record, layout_).ok() ||
+           hasher_.next(record.parent, record.tokens) != record.hash;
+  }
+
+  void prove(DiskTier::ScanStep scanned, Step& step) const {
+    step.cursor = std::move(scanned.cursor);
+    step.done = scanned.done;
+    step.unreadable = scanned.found.unreadable;
+    for (auto& [record, touch] : scanned.found.records) {
+      const bool ours = is_ours(record);
+      if (ours && !record.tail && !is_damaged(record)) {
+        step.found.push_back({record.hash, record.parent, record.numerics_build, record.position,
+                              record.epoch, record.stored_bytes(), touch,
+                              std::move(record.tokens)});
+        continue;
+      }
+      if (ours) ++step.unreadable;
+      step.foreign.push_back({record.hash, record.position, record.stored_bytes()});
+    }
+  }
+
+ private:
+  const KvLayout& layout_;
+  const BlockHasher& hasher_;
+  NamespaceHash name_space_;
+  std::string scope_;
+};
+
+Reopening::Prover Reopening::prover() const {
+  return {context_.layout, hasher_, context_.name_space, context_.scope};
+}
+
+Status Reopening::begin() {
+  // Both lists before the first entry: the index never names what the cache then does without.
+  Conversations::TailListing tails;
+  if (context_.conversations != nullptr) {
+    EMBER_ASSIGN(tails, context_.conversations->list_tails());
+  }
+  EMBER_ASSIGN(DiskTier::ScanStep first,
+               context_.disk->scan({}, context_.tuning.records_at_opening));
+  context_.loading = walking_ = true;
+  step_ = std::make_shared<Step>();
+  prover().prove(std::move(first), *step_);
+  unreadable_ += tails.unreadable;
+  for (BlockRecord& record : tails.records) take_tail(std::move(record));
+  take(*step_);
+  enter_ready(ready_.size() + waiting_.size());
+  go_on();
+  return {};
+}
+
+void Reopening::start_step() {
+  DiskTier* disk = context_.disk;
+  auto step = std::make_shared<Step>();
+  step->cursor = step_->cursor;
+  step_ = step;
+  ticket_out_ = true;
+  const Ticket ticket = context_.device.run_host(
+      HostLane::kRead,
+      [disk, step, prover = prover(), most = context_.tuning.records_of_a_step]() -> Status {
+        EMBER_ASSIGN(DiskTier::ScanStep scanned, disk->scan(step->cursor, most));
+        prover.prove(std::move(scanned), *step);
+        return {};
+      });
+  context_.tickets.on(ticket, [this](const Status& status) { step_ended(status); });
+}
+
+void Reopening::step_ended(const Status& status) {
+  ticket_out_ = false;
+  if (!status.ok()) {
+    // What came so far can be read. What did not must not be written over.
+    context_.writable = false;
+    context_.health.reason = status.error().message;
+    walking_ = false;
+    return finish();
+  }
+  if (!walking_) return;
+  take(*step_);
+  go_on();
+}
+
+// The next step runs while this one's blocks enter.
+void Reopening::go_on() {
+  if (!walking_) return;
+  const bool behind = ready_.size() > 2 * kEntriesAtOnce;
+  if (!step_->done && !behind) start_step();
+  enter_ready(kEntriesAtOnce);
+  if (step_->done && !ticket_out_ && ready_.empty()) return finish();
+  if (ticket_out_) return;
+  // More than one visit's worth is ready: come back after whatever else waits has had its turn.
+  ticket_out_ = true;
+  const Ticket pause = context_.device.run_host(HostLane::kRead, [] { return Status{}; });
+  context_.tickets.on(pause, [this](const Status&) {
+    ticket_out_ = false;
+    go_on();
+  });
+}
+
+void Reopening::take(Step& step) {
+  unreadable_ += step.unreadable;
+  offload_.add_foreign(step.foreign);
+  for (Found& found : step.found) {
+    if (parent_of(found.parent, found.position)) {
+      ready_.push_back(std::move(found));
+    } else {
+      const BlockHash parent = found.parent;
+      waiting_.emplace(parent, std::move(found));
+    }
+  }
+  step.found.clear();
+}
+
+// The parent's entry: kNoBlock for a first block; nothing if it has not come.
+std::optional<BlockId> Reopening::parent_of(const BlockHash& parent, uint32_t position) const {
+  if (position == 0) {
+    if (parent != hasher_.root()) return std::nullopt;
+    return kNoBlock;
+  }
+  const BlockId block = context_.ledger.index().find(parent);
+  if (block == kNoBlock || context_.ledger.is_tail(block)) return std::nullopt;
+  if (context_.ledger.entry(block).position + 1 != position) return std::nullopt;
+  return block;
+}
+
+void Reopening::enter_ready(size_t most) {
+  for (; most > 0 && !ready_.empty(); --most) {
+    const Found found = std::move(ready_.back());
+    ready_.pop_back();
+    enter(found);
+  }
+}
+
+void Reopening::enter(const Found& found) {
+  const std::optional<BlockId> parent = parent_of(found.parent, found.position);
+  if (!parent) {  // forgotten since it came
+    ++unreachable_;
+    const ForeignRecord aside{found.hash, found.position, found.stored_bytes};
+    return offload_.add_foreign({&aside, 1});
+  }
+  BlockLedger& ledger = context_.ledger;
+  const BlockId known = ledger.index().find_child(ledger.root(), *parent, found.tokens);
+  if (known != kNoBlock) {
+    // Asked for by a prompt, or computed anew, since opening.
+    const BlockEntry& entry = ledger.entry(known);
+    const bool same = entry.numerics_build == found.numerics_build && !entry.damaged;
+    if (same && !entry.in(Tier::kDisk)) {
+      ledger.set_stored(known, static_cast<int32_t>(found.epoch & 0x7fffffffu),
+                        found.stored_bytes);
+    }
+    ledger.recall(known, found.touch);
+    return release_children(found.hash, known);
+  }
+  const BlockId block =
+      ledger.adopt(*parent, found.tokens, found.hash, found.numerics_build, found.touch);
+  ledger.set_stored(block, static_cast<int32_t>(found.epoch & 0x7fffffffu), found.stored_bytes);
+  if (found.numerics_build != context_.numerics_build) ledger.expect_foreign_builds();
+  release_children(found.hash, block);
+}
+
+void Reopening::release_children(const BlockHash& hash, BlockId block) {
+  const auto [first, last] = waiting_.equal_range(hash);
+  for (auto it = first; it != last; ++it) ready_.push_back(std::move(it->second));
+  waiting_.erase(first, last);
+  const auto [first_tail, last_tail] = waiting_tails_.equal_range(hash);
+  for (auto it = first_tail; it != last_tail; ++it) enter_tail(block, it->second);
+  waiting_tails_.erase(first_tail, last_tail);
+}
+
+void Reopening::take_tail(BlockRecord record) {
+  const Prover rules = prover();
+  if (!rules.is_ours(record)) {
+    context_.tails.add(std::move(record));  // another namespace's: counted, and the first to go
+    return;
+  }
+  const BlockHash hash = record.hash;
+  const BlockHash parent = record.parent;
+  if (!record.tail || rules.is_damaged(record)) {
+    ++unreadable_;
+    doomed_tails_.push_back(hash);
+    return;
+  }
+  const std::optional<BlockId> known = parent_of(parent, record.position);
+  context_.tails.add(std::move(record));
+  if (known) return enter_tail(*known, hash);
+  waiting_tails_.emplace(parent, hash);
+}
+
+void Reopening::enter_tail(BlockId parent, const BlockHash& hash) {
+  const BlockRecord* record = context_.tails.find(hash);
+  if (record == nullptr) return;  // it has made room since
+  const BlockId block = context_.ledger.adopt(parent, record->tokens, hash,
+                                              record->numerics_build, TouchRecord{});
+  if (context_.ledger.entry(block).numerics_build != record->numerics_build) return;
+  context_.ledger.set_stored(block, kTailEpoch, record->stored_bytes());
+}
+
+void Reopening::look_up(TokenSpan prompt) {
+  if (!context_.loading) return;
+  const size_t span = context_.layout.block_tokens();
+  const int64_t until_us = context_.clock.now_us() + kLookUpUs;
+  size_t reads = 0;
+  BlockId parent = kNoBlock;
+  for (size_t at = 0; at + span <= prompt.size(); at += span) {
+    const TokenSpan tokens = prompt.subspan(at, span);
+    const BlockLedger& ledger = context_.ledger;
+    BlockId block = ledger.index().find_child(ledger.root(), parent, tokens);
+    if (block == kNoBlock) {
+      if (++reads > kLookUpReads || context_.clock.now_us() > until_us) return;
+      const BlockHash& before = parent == kNoBlock ? ledger.root() : ledger.entry(parent).hash;
+      block = look_up_on_disk(parent, tokens, hasher_.next(before, tokens));
+    }
+    if (block == kNoBlock) return;
+    parent = block;
+  }
+}
+
+void Reopening::look_up_block(BlockId parent, TokenSpan tokens, const BlockHash& hash) {
+  if (!context_.loading) return;
+  const BlockLedger& ledger = context_.ledger;
+  if (ledger.index().find_child(ledger.root(), parent, tokens) != kNoBlock) return;
+  look_up_on_disk(parent, tokens, hash);
+}
+
+BlockId Reopening::look_up_on_disk(BlockId parent, TokenSpan tokens, const BlockHash& hash) {
+  const Result<std::optional<BlockRecord>> read = context_.disk->read_record(hash);
+  if (!read.ok() || !read->has_value()) return kNoBlock;
+  const BlockRecord& record = **read;
+  const Prover rules = prover();
+  const std::optional<BlockId> found = parent_of(record.parent, record.position);
+  const bool right = rules.is_ours(record) && !record.tail && found == parent &&
+                     std::equal(tokens.begin(), tokens.end(), record.tokens.begin(),
+                                record.tokens.end()) &&
+                     !rules.is_damaged(record);
+  if (!right) return kNoBlock;
+  BlockLedger& ledger = context_.ledger;
+  const BlockId block = ledger.adopt(parent, tokens, hash, record.numerics_build, TouchRecord{});
+  ledger.set_stored(block, static_cast<int32_t>(record.epoch & 0x7fffffffu),
+                    record.stored_bytes());
+  if (record.numerics_build != context_.numerics_build) ledger.expect_foreign_builds();
+  ++context_.counters.looked_up_blocks;
+  release_children(hash, block);
+  return block;
+}
+
+void Reopening::finish() {
+  walking_ = context_.loading = false;
+  for (const auto& [parent, found] : waiting_) {
+    // Under a record that cannot be read they are below a hole; else they are what must not be.
+    if (unreadable_ == 0) ++unreachable_;
+    const ForeignRecord aside{found.hash, found.position, found.stored_bytes};
+    offload_.add_foreign({&aside, 1});
+  }
+  waiting_.clear();
+  for (const auto& [parent, hash] : waiting_tails_) {
+    if (context_.tails.find(hash) == nullptr) continue;
+    context_.tails.erase(hash);
+    doomed_tails_.push_back(hash);
+  }
+  waiting_tails_.clear();
+  ready_ = {};
+  offload_.erase_tails(std::exchange(doomed_tails_, {}));
 }
 
 }  // namespace ember

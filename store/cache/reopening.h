@@ -1,11 +1,21 @@
-// Reopening: yesterday's index, rebuilt from the records that the store lists.
+// Reopening: yesterday's index, read in the background while requests already run.
 //
 // Journey    disk_tier, conversations -> [reopening] -> block_ledger, tail_ledger
+// Owns       the walk through the store's records, and those whose parent has not come yet
 // Invariant  a block enters only under its parent, and only if its hash follows from the secret,
 //            its parent and its tokens; recency and hits come back from the touch records
-// Threads    engine thread, once, before anything else
+// Threads    engine thread only; the walk is host tasks of the read lane, one at a time
+// Not here   the order of the records on disk (store/disk_tier.h)
+//
+// Records come in the order of their hashes, so most come before their parents and wait. What a
+// prompt needs at once is not waited for: its blocks are hashed and asked for one by one
+// (look_up), within a bound, so the first request after opening hits however large the store is.
+// Until the walk is over nothing may be evicted from the disk: what looks like a leaf may have
+// children that have not come yet.
 #pragma once
 
+#include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "prefix_index/block_hash.h"
@@ -14,14 +24,78 @@
 
 namespace ember {
 
-struct Reopened {
-  std::vector<ForeignRecord> foreign;   // the deepest last; unreachable ones included
-  std::vector<BlockHash> doomed_tails;  // damaged, or without a parent
-  uint64_t unreadable = 0;              // records that are damaged
-  uint64_t unreachable = 0;             // of `foreign`: ours, but the parent is missing
-};
+class Reopening {
+ public:
+  Reopening(CacheContext& context, const BlockHasher& hasher, OffloadExecutor& offload)
+      : context_(context), hasher_(hasher), offload_(offload) {}
 
-// Errors: kCorruption or kIo when the store's metadata cannot be listed.
-Result<Reopened> reopen(CacheContext& context, const BlockHasher& hasher);
+  // Lists the tails and takes the first step of the walk, so that a small store is known when this
+  // returns. Errors: kCorruption or kIo when the store's metadata cannot be read.
+  Status begin();
+  // The walk goes on. To be called after anything; returns at once.
+  void advance();
+  // No further step; what has not come stays unknown to this process.
+  void stop() { walking_ = false; }
+  bool loading() const { return context_.loading; }
+
+  // While loading: enters those of the prompt's full blocks that the disk has and the index has not
+  // yet. Bounded in reads and time.
+  void look_up(TokenSpan prompt);
+  // While loading: the same for one block, about to be committed.
+  void look_up_block(BlockId parent, TokenSpan tokens, const BlockHash& hash);
+
+  uint64_t unreadable() const { return unreadable_; }    // records that are damaged
+  uint64_t unreachable() const { return unreachable_; }  // ours, but the parent is missing
+
+ private:
+  // What the index needs of a record, proven by the walk's task.
+  struct Found {
+    BlockHash hash;
+    BlockHash parent;
+    uint64_t numerics_build = 0;
+    uint32_t position = 0;
+    uint32_t epoch = 0;
+    uint64_t stored_bytes = 0;
+    TouchRecord touch;
+    std::vector<TokenId> tokens;
+  };
+  // A step's outcome; written by its task alone until its ticket ends.
+  struct Step {
+    std::string cursor;
+    bool done = false;
+    std::vector<Found> found;
+    std::vector<ForeignRecord> foreign;
+    uint64_t unreadable = 0;
+  };
+  class Prover;
+
+  Prover prover() const;
+  void start_step();
+  void step_ended(const Status& status);
+  void take(Step& step);
+  void go_on();
+  void enter_ready(size_t most);
+  void enter(const Found& found);
+  void finish();
+  std::optional<BlockId> parent_of(const BlockHash& parent, uint32_t position) const;
+  BlockId look_up_on_disk(BlockId parent, TokenSpan tokens, const BlockHash& hash);
+  // Entries of tails and blocks that waited for this block.
+  void release_children(const BlockHash& hash, BlockId block);
+  void take_tail(BlockRecord record);
+  void enter_tail(BlockId parent, const BlockHash& hash);
+
+  CacheContext& context_;
+  const BlockHasher& hasher_;
+  OffloadExecutor& offload_;
+  std::shared_ptr<Step> step_;  // the last one, or under way
+  bool walking_ = false;        // there are more records to come
+  bool ticket_out_ = false;     // a step, or a pause between two bounded parts of the work
+  std::vector<Found> ready_;  // their parents are in the index; the next one is at the back
+  std::unordered_multimap<BlockHash, Found> waiting_;            // by parent
+  std::unordered_multimap<BlockHash, BlockHash> waiting_tails_;  // by parent
+  std::vector<BlockHash> doomed_tails_;  // damaged, or without a parent
+  uint64_t unreadable_ = 0;
+  uint64_t unreachable_ = 0;
+};
 
 }  // namespace ember

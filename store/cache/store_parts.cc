@@ -62,6 +62,7 @@ Result<StoreParts> StoreParts::open(const std::string& path, const DiskPlan& pla
   disk.memtable_bytes = memtable_bytes - turns_memtable;
   disk.block_cache_bytes = block_cache_bytes;
   disk.read_only = !parts.writable;
+  disk.scan_later = true;
   Result<std::unique_ptr<DiskTier>> blocks = open_disk_tier(disk, base);
   if (created) EMBER_TRY(complete_or_discard(*parts.directory, blocks));
   if (!blocks.ok()) return unusable(blocks.error());

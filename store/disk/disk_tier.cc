@@ -1,8 +1,6 @@
 // Disk tier: opening, reading and proving.
 #include "store/disk_tier.h"
 
-#include <rocksdb/iterator.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <utility>
@@ -24,13 +22,6 @@ rocksdb::ReadOptions read_options() {
   rocksdb::ReadOptions options;
   options.verify_checksums = true;
   return options;
-}
-
-// The first four bytes after the kind, as a number.
-uint32_t key_number(std::string_view key) {
-  std::string padded(key.substr(1, 4));
-  padded.resize(4, '\0');
-  return __builtin_bswap32(load_unaligned<uint32_t>(padded.data()));
 }
 
 bool unusable_now(ErrorCode code) { return code == ErrorCode::kCapacity || code == ErrorCode::kIo; }
@@ -65,7 +56,7 @@ Result<std::unique_ptr<DiskTier>> DiskTierImpl::open(const DiskTierOptions& opti
   } else {
     EMBER_TRY(tier->open_for_writing_or_reading());
   }
-  EMBER_TRY(tier->load_state());
+  EMBER_TRY(tier->load_state(!options.scan_later));
   return std::unique_ptr<DiskTier>(std::move(tier));
 }
 
@@ -117,99 +108,6 @@ Status DiskTierImpl::open_for_writing_or_reading() {
   if (!open_database(true).ok()) return writing;
   read_only_reason_ = writing.error().message;
   return {};
-}
-
-uint64_t DiskTierImpl::scan_meta(MetaKind kind, const Visitor& visit, rocksdb::Status& damage) {
-  uint64_t gaps = 0;
-  std::string from(1, static_cast<char>(kind));
-  uint64_t step = 1;
-  while (true) {
-    std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(read_options(), meta_));
-    std::string last = from;
-    for (it->Seek(from); it->Valid() && it->key()[0] == from[0]; it->Next()) {
-      last = it->key().ToString();
-      visit(last, it->value().ToStringView());
-      step = 1;
-    }
-    if (it->status().ok()) return gaps;
-    damage = it->status();
-    // A damaged table block hides some keys; look for the first one behind it.
-    gaps += step == 1 ? 1 : 0;
-    uint64_t next = key_number(last) + step;
-    if (next > UINT32_MAX) return gaps;
-    from = number_key(kind, static_cast<uint32_t>(next));
-    step *= 4;
-  }
-}
-
-Status DiskTierImpl::load_state() {
-  MutexLock lock(state_mutex_);
-  places_.clear();
-  epochs_.clear();
-  stored_bytes_ = raw_bytes_ = 0;
-  rocksdb::Status damage;
-  uint32_t newest = 0;
-  uint64_t unreadable = scan_meta(
-      MetaKind::kEpoch,
-      [&](std::string_view key, std::string_view value) {
-        std::optional<uint32_t> epoch = epoch_of_key(key);
-        if (!epoch) return;
-        newest = std::max(newest, *epoch);
-        // A damaged row still names its epoch: all of it counts as dead.
-        epochs_[*epoch].bytes = decode_epoch(key, value).value_or(EpochRow{}).bytes;
-      },
-      damage);
-  unreadable += scan_meta(
-      MetaKind::kBlock,
-      [&](std::string_view key, std::string_view value) {
-        Result<BlockRecord> record = decode_record(value);
-        if (!record.ok() || hash_of_key(key) != record->hash) return;
-        if (record->epoch == 0 || record->epoch > kMaxEpoch) return;
-        newest = std::max(newest, record->epoch);
-        place_block(record->hash, {record->epoch, record->stored_bytes(), record->raw_bytes()});
-      },
-      damage);
-  if (unreadable > 0 && places_.empty()) {
-    return rocksdb_error(damage, doing("none of its block records can be read"));
-  }
-  damage_note_ = unreadable == 0 ? "" : "some block records are unreadable: " + damage.ToString();
-  for (auto& [number, epoch] : epochs_) epoch.bytes = std::max(epoch.bytes, epoch.live_bytes);
-  bool goes_on = newest > 0 && epochs_[newest].bytes < sizes_.epoch_bytes;
-  current_epoch_ = goes_on ? newest : newest + 1;
-  return {};
-}
-
-Result<DiskTier::Listing> DiskTierImpl::list() {
-  std::shared_lock hold(db_mutex_);
-  if (db_ == nullptr) return Error{ErrorCode::kIo, doing("closed: " + seam_.health->text())};
-  Listing listing;
-  rocksdb::Status damage;
-  std::unordered_map<BlockHash, size_t> at;
-  uint64_t gaps = scan_meta(
-      MetaKind::kBlock,
-      [&](std::string_view key, std::string_view value) {
-        Result<BlockRecord> record = decode_record(value);
-        if (!record.ok() || hash_of_key(key) != record->hash) {
-          ++listing.unreadable;
-          return;
-        }
-        at[record->hash] = listing.records.size();
-        listing.records.emplace_back(std::move(*record), TouchRecord{});
-      },
-      damage);
-  listing.unreadable += gaps;
-  // A lost touch record costs an age and a count, nothing else.
-  scan_meta(
-      MetaKind::kTouch,
-      [&](std::string_view key, std::string_view value) {
-        std::optional<BlockHash> hash = hash_of_key(key);
-        std::optional<TouchRecord> touch = decode_touch(key, value);
-        if (!hash || !touch) return;
-        auto it = at.find(*hash);
-        if (it != at.end()) listing.records[it->second].second = *touch;
-      },
-      damage);
-  return listing;
 }
 
 Result<std::optional<BlockRecord>> DiskTierImpl::read_record(const BlockHash& hash) {

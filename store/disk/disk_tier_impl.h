@@ -2,7 +2,7 @@
 //
 // Journey    host_tier -> [disk_tier] -> host_tier
 // Owns       the open database, where each block lies, what each epoch holds
-// Invariant  places_ and epochs_ agree with the records accepted so far; the database pointer
+// Invariant  places_ and epochs_ agree with the records accepted or seen so far; the database pointer
 //            changes only under an exclusive hold of db_mutex_
 // Threads    reads share db_mutex_; the write lane alone changes the state
 #pragma once
@@ -16,6 +16,7 @@
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/mutex.h"
@@ -47,6 +48,7 @@ class DiskTierImpl final : public DiskTier {
   ~DiskTierImpl() override;
 
   Result<Listing> list() override;
+  Result<ScanStep> scan(const std::string& cursor, size_t most) override;
   Result<std::optional<BlockRecord>> read_record(const BlockHash& hash) override;
   Status read_group(const BlockRecord& record, uint32_t group, Bytes raw) override;
   Status put(BlockRecord& record, std::span<const std::string> payloads) override;
@@ -70,19 +72,22 @@ class DiskTierImpl final : public DiskTier {
     uint32_t live = 0;
     uint64_t dead_bytes() const { return bytes - live_bytes; }
   };
-  using Visitor = std::function<void(std::string_view key, std::string_view value)>;
-
   DiskTierImpl(const DiskTierOptions& options, std::shared_ptr<rocksdb::FileSystem> base);
 
   // disk_tier.cc
   Status open_database(bool read_only);
   Status open_for_writing_or_reading();
   void close_database();
-  Status load_state();
-  // Calls `visit` for each meta row of a kind. Returns how many gaps damage left in the keys.
-  uint64_t scan_meta(MetaKind kind, const Visitor& visit, rocksdb::Status& damage);
   Status read_payload(const BlockRecord& record, uint32_t group, rocksdb::PinnableSlice& payload);
   Status prove_group(const BlockRecord& record, uint32_t group, Bytes raw);
+
+  // disk_tier_scan.cc
+  // The epochs; with `all` (or where that cannot be told without) every place too.
+  Status load_state(bool all);
+  Result<ScanStep> scan_now(const std::string& cursor, size_t most);
+  void see(const ScanStep& step, const std::string& cursor);
+  // Walks on to the last record that no scan has reached. The write lane, before what needs all.
+  Status see_all_places();
 
   // disk_tier_write.cc
   Status check_writable();
@@ -121,6 +126,11 @@ class DiskTierImpl final : public DiskTier {
 
   mutable Mutex state_mutex_;
   std::unordered_map<BlockHash, Place> places_ EMBER_GUARDED_BY(state_mutex_);
+  // While scans have not reached all records: where the next one begins, and what was erased since
+  // opening, which a scan may have read before.
+  bool all_seen_ EMBER_GUARDED_BY(state_mutex_) = false;
+  std::string unseen_from_ EMBER_GUARDED_BY(state_mutex_);
+  std::unordered_set<BlockHash> erased_ EMBER_GUARDED_BY(state_mutex_);
   std::map<uint32_t, Epoch> epochs_ EMBER_GUARDED_BY(state_mutex_);
   uint32_t current_epoch_ EMBER_GUARDED_BY(state_mutex_) = 1;
   uint64_t unflushed_bytes_ EMBER_GUARDED_BY(state_mutex_) = 0;

@@ -43,6 +43,7 @@ uint32_t DiskTierImpl::choose_epoch() const {
 
 Status DiskTierImpl::make_room(uint64_t stored_bytes) {
   EMBER_TRY(check_writable());
+  EMBER_TRY(see_all_places());
   if (dirty_) EMBER_TRY(flush_now());
   while (!has_room(stored_bytes)) {
     uint32_t epoch = choose_epoch();

@@ -75,7 +75,7 @@ Status DiskTierImpl::recover() {
   seam_.files->ledger().scan(options_.directory);
   read_only_reason_.clear();
   EMBER_TRY(open_for_writing_or_reading());
-  EMBER_TRY(load_state());
+  EMBER_TRY(load_state(true));
   if (read_only_) return {ErrorCode::kIo, doing("reading only: " + read_only_reason_)};
   next_recovery_us_ = 0;
   return {};
@@ -96,6 +96,7 @@ Status DiskTierImpl::write(rocksdb::WriteBatch& batch, bool may_wait) {
 }
 
 void DiskTierImpl::forget_block(const BlockHash& hash) {
+  if (!all_seen_) erased_.insert(hash);
   auto it = places_.find(hash);
   if (it == places_.end()) return;
   const Place& place = it->second;
@@ -111,6 +112,7 @@ void DiskTierImpl::forget_block(const BlockHash& hash) {
 
 void DiskTierImpl::place_block(const BlockHash& hash, const Place& place) {
   forget_block(hash);
+  erased_.erase(hash);
   places_[hash] = place;
   stored_bytes_ += place.stored_bytes;
   raw_bytes_ += place.raw_bytes;
@@ -208,7 +210,7 @@ Status DiskTierImpl::touch(std::span<const std::pair<BlockHash, TouchRecord>> to
     MutexLock lock(state_mutex_);
     for (const auto& [hash, touch] : touches) {
       // The touch of a block that is gone would stay for ever.
-      if (places_.count(hash) == 0) continue;
+      if (places_.count(hash) == 0 && (all_seen_ || erased_.count(hash) > 0)) continue;
       std::string key = touch_key(hash);
       batch.Put(meta_, key, encode_touch(key, touch));
     }

@@ -33,6 +33,19 @@ class MemoryDisk final : public DiskTier {
     }
     return listing;
   }
+  Result<ScanStep> scan(const std::string& cursor, size_t most) override {
+    if (store_.before_scan) EMBER_TRY(store_.before_scan());
+    MutexLock lock(store_.mutex);
+    ScanStep step;
+    auto next = store_.blocks.begin();
+    while (next != store_.blocks.end() && next->first.view() <= cursor) ++next;
+    for (; next != store_.blocks.end() && step.found.records.size() < most; ++next) {
+      step.found.records.emplace_back(next->second.record, next->second.touch);
+      step.cursor = std::string(next->first.view());
+    }
+    step.done = next == store_.blocks.end();
+    return step;
+  }
   Result<std::optional<BlockRecord>> read_record(const BlockHash& hash) override {
     MutexLock lock(store_.mutex);
     const auto found = store_.blocks.find(hash);

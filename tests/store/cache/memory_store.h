@@ -36,6 +36,7 @@ struct MemoryStore {
   std::function<Status()> before_flush;
   std::function<Status()> before_erase;  // of a block
   std::function<Status()> before_list_tails;
+  std::function<Status()> before_scan;
   std::atomic<uint64_t> reads{0};
 
   uint64_t stored_bytes();

@@ -1,0 +1,275 @@
+// Scale bench: a store of many small blocks, opened anew: time to the first hit and to the full
+// index, the longest visit of the engine thread, and what a block costs in RAM.
+#include <malloc.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "base/prng.h"
+#include "store/cache/block_cache_impl.h"
+
+namespace ember {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr uint32_t kSpan = kDefaultBlockTokens;
+constexpr uint64_t kBuild = 1;
+constexpr uint64_t kDiskBytes = uint64_t{16} << 30;
+constexpr size_t kSharedBlocks = 8;  // of a prompt's front, the same for 64 prompts in a row
+
+struct Config {
+  size_t blocks = 100'000;
+  size_t chain_blocks = 64;
+  bool json = false;
+};
+
+struct Measured {
+  double fill_s = 0;
+  double open_s = 0;
+  double first_hit_s = 0;
+  double full_s = 0;
+  double longest_visit_s = 0;
+  uint64_t indexed = 0;
+  double bytes_a_block = 0;        // of the heap, beside token ids
+  double index_bytes_a_block = 0;  // of these, what the index counts itself
+  double peak_bytes_a_block = 0;   // resident at the most, less what opening an empty store takes
+  double disk_bytes_a_block = 0;
+};
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+template <typename T>
+T must(Result<T> result) {
+  EMBER_CHECK(result.ok(), result.ok() ? "" : result.error().message.c_str());
+  return std::move(result).value();
+}
+void must(const Status& status) {
+  EMBER_CHECK(status.ok(), status.ok() ? "" : status.error().message.c_str());
+}
+
+KvLayout tiny_layout() {
+  Stream stream;
+  stream.row_values = 2;
+  return KvLayout(1, kSpan, stream, 1);
+}
+
+// Tokens of the block at a position of a prompt. Prompts begin alike in groups of 64.
+std::vector<TokenId> block_tokens(size_t prompt, size_t position) {
+  const size_t author = position < kSharedBlocks ? prompt / 64 : prompt + (size_t{1} << 32);
+  std::vector<TokenId> tokens(kSpan);
+  for (size_t i = 0; i < kSpan; ++i) {
+    tokens[i] = static_cast<TokenId>(counter_random(author, position, i) % 128'000);
+  }
+  return tokens;
+}
+
+std::vector<TokenId> prompt_tokens(const Config& config, size_t prompt) {
+  std::vector<TokenId> tokens;
+  for (size_t i = 0; i < config.chain_blocks; ++i) {
+    const std::vector<TokenId> block = block_tokens(prompt, i);
+    tokens.insert(tokens.end(), block.begin(), block.end());
+  }
+  return tokens;
+}
+
+NamespaceHash name_space() {
+  NamespaceHash name;
+  name.bytes[0] = 1;
+  return name;
+}
+
+// Writes the records as the offload would, with payloads of a few bytes. Returns the last prompt.
+size_t fill(const Config& config, const std::string& path) {
+  const KvLayout layout = tiny_layout();
+  StoreParts parts = must(StoreParts::open(path, must(plan_disk(kDiskBytes)), 64u << 20, 4u << 20));
+  const BlockHasher hasher(parts.secret, name_space(), "shared");
+  const std::vector<std::byte> rows(layout.block_bytes());
+  std::vector<std::pair<BlockHash, TouchRecord>> touches;
+  size_t written = 0;
+  size_t prompt = 0;
+  for (; written < config.blocks; ++prompt) {
+    BlockHash parent = hasher.root();
+    for (size_t i = 0; i < config.chain_blocks && written < config.blocks; ++i) {
+      BlockIdentity identity;
+      identity.name_space = name_space();
+      identity.scope = "shared";
+      identity.parent = parent;
+      identity.numerics_build = kBuild;
+      identity.position = static_cast<uint32_t>(i);
+      identity.tokens = block_tokens(prompt, i);
+      identity.hash = parent = hasher.next(parent, identity.tokens);
+      if (i < kSharedBlocks && prompt % 64 != 0) continue;
+      CodedBlock coded = encode_block(layout, identity, rows.data());
+      Status put = parts.disk->put(coded.record, coded.payloads);
+      while (!put.ok() && put.error().code == ErrorCode::kBusy) {
+        ::usleep(1000);
+        put = parts.disk->put(coded.record, coded.payloads);
+      }
+      must(put);
+      touches.push_back({identity.hash, {1'000'000 + static_cast<int64_t>(prompt), 1}});
+      ++written;
+    }
+    if (touches.size() < 4096 && written < config.blocks) continue;
+    must(parts.disk->touch(touches));
+    touches.clear();
+    if (prompt % 512 == 0) must(parts.disk->flush());
+  }
+  must(parts.disk->flush());
+  return prompt - 1;
+}
+
+size_t heap_bytes() {
+  const struct mallinfo2 info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+size_t peak_resident_bytes() {
+  std::ifstream status("/proc/self/status");
+  std::string line;
+  while (std::getline(status, line)) {
+    if (line.rfind("VmHWM:", 0) == 0) return std::strtoull(line.c_str() + 6, nullptr, 10) * 1024;
+  }
+  return 0;
+}
+
+// What opening an empty store takes is not the blocks'.
+BlockCacheOptions cache_options(const std::string& path) {
+  BlockCacheOptions options;
+  options.store_path = path;
+  options.layout = tiny_layout();
+  options.name_space = name_space();
+  options.numerics_build = kBuild;
+  options.ram_bytes = 64u << 20;
+  options.disk_bytes = kDiskBytes;
+  options.request_tokens = 8192;
+  return options;
+}
+
+void visit(BlockCache& cache, Device& device, Measured& measured) {
+  std::array<Completion, 16> completions;
+  const size_t count = device.wait_any(system_clock().now_us() + 20'000, completions);
+  const double began = now_s();
+  for (size_t i = 0; i < count; ++i) {
+    EMBER_CHECK(cache.handle(completions[i]), "a ticket that nobody knows");
+  }
+  if (count == 0) cache.tick();
+  measured.longest_visit_s = std::max(measured.longest_visit_s, now_s() - began);
+}
+
+Measured reopen(const Config& config, const std::string& path, size_t prompt) {
+  Measured measured;
+  const auto device = make_cpu_device({.workers = 1, .host_workers = 4});
+  must(BlockCache::open(cache_options(path + "-empty"), *device));
+  const size_t empty_heap = heap_bytes();
+  const size_t empty_peak = peak_resident_bytes();
+
+  const double began = now_s();
+  const auto cache = must(BlockCache::open(cache_options(path), *device));
+  measured.open_s = now_s() - began;
+  const std::vector<TokenId> tokens = prompt_tokens(config, prompt / 2);
+  const BlockCache::Match match = cache->match(tokens);
+  EMBER_CHECK(match.tokens == tokens.size() - 1, "the prompt is found at once");
+  {
+    const auto chain = must(cache->open_chain(tokens, match.tokens, tokens.size()));
+    while (!chain->ready()) visit(*cache, *device, measured);
+    EMBER_CHECK(chain->length() == match.tokens, "what was found is restored");
+  }
+  measured.first_hit_s = now_s() - began;
+  while (cache->loading()) visit(*cache, *device, measured);
+  measured.full_s = now_s() - began;
+
+  const auto& inside = static_cast<const BlockCacheImpl&>(*cache);
+  const auto blocks = static_cast<double>(config.blocks);
+  const double token_bytes = blocks * kSpan * sizeof(TokenId);
+  measured.bytes_a_block =
+      (static_cast<double>(heap_bytes() - empty_heap) - token_bytes) / blocks;
+  measured.peak_bytes_a_block =
+      (static_cast<double>(peak_resident_bytes() - empty_peak) - token_bytes) / blocks;
+  measured.index_bytes_a_block =
+      (static_cast<double>(inside.index_bytes()) - token_bytes) / blocks;
+  const BlockCacheStats stats = cache->stats();
+  measured.indexed = stats.indexed_blocks;
+  measured.disk_bytes_a_block = static_cast<double>(stats.disk_bytes) / blocks;
+  EMBER_CHECK(stats.stranded == 0 && stats.unreadable_records == 0, "every record came");
+  return measured;
+}
+
+void print(const Config& config, const Measured& m) {
+  if (config.json) {
+    std::printf(
+        "{\"blocks\":%zu,\"indexed\":%llu,\"open_s\":%.4f,\"first_hit_s\":%.4f,"
+        "\"full_index_s\":%.4f,\"longest_visit_s\":%.5f,\"ram_bytes_a_block\":%.1f,"
+        "\"index_bytes_a_block\":%.1f,\"peak_bytes_a_block\":%.1f,\"disk_bytes_a_block\":%.1f}\n",
+        config.blocks, static_cast<unsigned long long>(m.indexed), m.open_s, m.first_hit_s,
+        m.full_s, m.longest_visit_s, m.bytes_a_block, m.index_bytes_a_block, m.peak_bytes_a_block,
+        m.disk_bytes_a_block);
+    return;
+  }
+  std::printf("blocks               %zu of %u tokens, prompts of %zu blocks; filled in %.1f s\n",
+              config.blocks, kSpan, config.chain_blocks, m.fill_s);
+  std::printf("open returns after   %.3f s\n", m.open_s);
+  std::printf("first hit after      %.3f s\n", m.first_hit_s);
+  std::printf("full index after     %.3f s (%llu blocks)\n", m.full_s,
+              static_cast<unsigned long long>(m.indexed));
+  std::printf("longest visit        %.2f ms of the engine thread\n", m.longest_visit_s * 1e3);
+  std::printf("RAM a block          %.0f bytes beside token ids; %.0f of them the index's\n",
+              m.bytes_a_block, m.index_bytes_a_block);
+  std::printf("RAM at most          %.0f bytes a block beside token ids, while loading\n",
+              m.peak_bytes_a_block);
+  std::printf("disk a block         %.0f bytes\n", m.disk_bytes_a_block);
+}
+
+int run(int argc, char** argv) {
+  Config config;
+  std::string folder;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    const auto value = [&] { return i + 1 < argc ? std::strtoull(argv[++i], nullptr, 10) : 0; };
+    if (argument == "--json") {
+      config.json = true;
+    } else if (argument == "--blocks") {
+      config.blocks = value();
+    } else if (argument == "--chain-blocks") {
+      config.chain_blocks = value();
+    } else if (argument == "--folder" && i + 1 < argc) {
+      folder = argv[++i];
+    } else {
+      std::fprintf(stderr, "scale_bench [--blocks N] [--chain-blocks N] [--folder DIR] [--json]\n");
+      return 2;
+    }
+  }
+  if (config.blocks == 0 || config.chain_blocks <= kSharedBlocks) {
+    std::fprintf(stderr, "--blocks: expected 1 or more; --chain-blocks: expected %zu or more\n",
+                 kSharedBlocks + 1);
+    return 2;
+  }
+  if (folder.empty()) folder = fs::temp_directory_path().string();
+  const std::string path = folder + "/ember-scale-" + std::to_string(::getpid());
+  const double began = now_s();
+  const size_t prompt = fill(config, path);
+  const double fill_s = now_s() - began;
+  malloc_trim(0);
+  Measured measured = reopen(config, path, prompt);
+  measured.fill_s = fill_s;
+  print(config, measured);
+  fs::remove_all(path);
+  fs::remove_all(path + "-empty");
+  return 0;
+}
+
+}  // namespace
+}  // namespace ember
+
+int main(int argc, char** argv) { return ember::run(argc, argv); }

@@ -1,0 +1,204 @@
+// Disk tier: walking through its metadata, at opening and for listings.
+#include <rocksdb/iterator.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/bytes.h"
+#include "store/disk/disk_tier_impl.h"
+#include "store/disk/rocksdb_status.h"
+
+namespace ember {
+namespace {
+
+constexpr size_t kReadaheadBytes = 512u << 10;
+constexpr size_t kWalkStep = 4096;  // records that see_all_places takes at once
+
+rocksdb::ReadOptions walk_options() {
+  rocksdb::ReadOptions options;
+  options.verify_checksums = true;
+  options.fill_cache = false;
+  options.readahead_size = kReadaheadBytes;
+  return options;
+}
+
+// The first four bytes after the kind, as a number.
+uint32_t key_number(std::string_view key) {
+  std::string padded(key.substr(1, 4));
+  padded.resize(4, '\0');
+  return __builtin_bswap32(load_unaligned<uint32_t>(padded.data()));
+}
+
+// The rows of one kind, in the order of their keys, from `from` on. A damaged table block hides some
+// keys: the walk goes on with the first one behind it.
+class MetaWalk {
+ public:
+  MetaWalk(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* meta, std::string from)
+      : db_(db), meta_(meta), last_(std::move(from)) {
+    seek();
+  }
+
+  bool valid() const { return valid_; }
+  std::string_view key() const { return last_; }
+  std::string_view value() const { return it_->value().ToStringView(); }
+  uint64_t gaps() const { return gaps_; }
+  const rocksdb::Status& damage() const { return damage_; }
+
+  void next() {
+    it_->Next();
+    settle();
+  }
+
+ private:
+  void seek() {
+    it_.reset(db_.NewIterator(walk_options(), meta_));
+    it_->Seek(last_);
+    settle();
+  }
+  void settle() {
+    const char kind = last_[0];
+    valid_ = it_->Valid() && it_->key()[0] == kind;
+    if (valid_) {
+      last_.assign(it_->key().data(), it_->key().size());
+      step_ = 1;
+      return;
+    }
+    if (it_->status().ok()) return;
+    damage_ = it_->status();
+    gaps_ += step_ == 1 ? 1 : 0;
+    const uint64_t behind = key_number(last_) + step_;
+    if (behind > std::numeric_limits<uint32_t>::max()) return;
+    last_ = number_key(static_cast<MetaKind>(kind), static_cast<uint32_t>(behind));
+    step_ *= 4;
+    seek();  // at most 16 deep: the step grows with each
+  }
+
+  rocksdb::DB& db_;
+  rocksdb::ColumnFamilyHandle* meta_;
+  std::unique_ptr<rocksdb::Iterator> it_;
+  std::string last_;
+  bool valid_ = false;
+  uint64_t step_ = 1;
+  uint64_t gaps_ = 0;
+  rocksdb::Status damage_;
+};
+
+std::string first_key(MetaKind kind) { return std::string(1, static_cast<char>(kind)); }
+
+}  // namespace
+
+Status DiskTierImpl::load_state(bool all) {
+  uint64_t gaps = 0;
+  {
+    MutexLock lock(state_mutex_);
+    places_.clear();
+    epochs_.clear();
+    erased_.clear();
+    stored_bytes_ = raw_bytes_ = 0;
+    all_seen_ = false;
+    unseen_from_.clear();
+    damage_note_.clear();
+    MetaWalk walk(*db_, meta_, first_key(MetaKind::kEpoch));
+    for (; walk.valid(); walk.next()) {
+      const std::optional<uint32_t> epoch = epoch_of_key(walk.key());
+      if (!epoch) continue;
+      // A damaged row still names its epoch: all of it counts as dead.
+      epochs_[*epoch].bytes = decode_epoch(walk.key(), walk.value()).value_or(EpochRow{}).bytes;
+    }
+    gaps = walk.gaps();
+    if (gaps > 0) damage_note_ = "some epoch rows are unreadable: " + walk.damage().ToString();
+  }
+  // Each record's epoch has a row; only where rows are lost do the records have to tell the newest.
+  if (all || gaps > 0) EMBER_TRY(see_all_places());
+  MutexLock lock(state_mutex_);
+  const uint32_t newest = epochs_.empty() ? 0 : epochs_.rbegin()->first;
+  const bool goes_on = newest > 0 && epochs_[newest].bytes < sizes_.epoch_bytes;
+  current_epoch_ = goes_on ? newest : newest + 1;
+  return {};
+}
+
+Status DiskTierImpl::see_all_places() {
+  while (true) {
+    std::string cursor;
+    {
+      MutexLock lock(state_mutex_);
+      if (all_seen_) return {};
+      cursor = unseen_from_;
+    }
+    EMBER_TRY(scan_now(cursor, kWalkStep));
+  }
+}
+
+Result<DiskTier::ScanStep> DiskTierImpl::scan(const std::string& cursor, size_t most) {
+  std::shared_lock hold(db_mutex_);
+  if (db_ == nullptr) return Error{ErrorCode::kIo, doing("closed: " + seam_.health->text())};
+  return scan_now(cursor, most);
+}
+
+Result<DiskTier::ScanStep> DiskTierImpl::scan_now(const std::string& cursor, size_t most) {
+  ScanStep step;
+  step.found.records.reserve(std::min<size_t>(most, kWalkStep));
+  MetaWalk walk(*db_, meta_, cursor.empty() ? first_key(MetaKind::kBlock) : cursor);
+  // Touch records lie in the same order; a lost one costs an age and a count, nothing else.
+  std::string from = walk.valid() ? std::string(walk.key()) : first_key(MetaKind::kBlock);
+  from[0] = static_cast<char>(MetaKind::kTouch);
+  MetaWalk touches(*db_, meta_, std::move(from));
+  for (; walk.valid() && step.found.records.size() < most; walk.next()) {
+    Result<BlockRecord> record = decode_record(walk.value());
+    if (!record.ok() || hash_of_key(walk.key()) != record->hash) {
+      ++step.found.unreadable;
+      continue;
+    }
+    const std::string_view hash = walk.key().substr(1);
+    while (touches.valid() && touches.key().substr(1) < hash) touches.next();
+    TouchRecord touch;
+    if (touches.valid() && touches.key().substr(1) == hash) {
+      touch = decode_touch(touches.key(), touches.value()).value_or(TouchRecord{});
+    }
+    step.found.records.emplace_back(std::move(*record), touch);
+  }
+  step.found.unreadable += walk.gaps();
+  step.done = !walk.valid();
+  step.cursor = std::string(walk.key());
+  see(step, cursor);
+  if (walk.gaps() == 0) return step;
+  MutexLock lock(state_mutex_);
+  if (step.done && places_.empty()) {
+    return rocksdb_error(walk.damage(), doing("none of its block records can be read"));
+  }
+  damage_note_ = "some block records are unreadable: " + walk.damage().ToString();
+  return step;
+}
+
+// Notes where the found records lie, unless something newer is known of them.
+void DiskTierImpl::see(const ScanStep& step, const std::string& cursor) {
+  MutexLock lock(state_mutex_);
+  if (all_seen_) return;
+  for (const auto& [record, touch] : step.found.records) {
+    if (record.epoch == 0 || record.epoch > kMaxEpoch) continue;
+    if (places_.count(record.hash) > 0 || erased_.count(record.hash) > 0) continue;
+    place_block(record.hash, {record.epoch, record.stored_bytes(), record.raw_bytes()});
+  }
+  if (cursor > unseen_from_) return;
+  if (step.cursor > unseen_from_) unseen_from_ = step.cursor;
+  if (!step.done) return;
+  all_seen_ = true;
+  erased_.clear();
+  unseen_from_.clear();
+  for (auto& [number, epoch] : epochs_) epoch.bytes = std::max(epoch.bytes, epoch.live_bytes);
+}
+
+Result<DiskTier::Listing> DiskTierImpl::list() {
+  Listing listing;
+  ScanStep step;
+  while (!step.done) {
+    EMBER_ASSIGN(step, scan(step.cursor, kWalkStep));
+    listing.unreadable += step.found.unreadable;
+    std::move(step.found.records.begin(), step.found.records.end(),
+              std::back_inserter(listing.records));
+  }
+  return listing;
+}
+
+}  // namespace ember
