@@ -179,7 +179,11 @@ Measured reopen(const Config& config, const std::string& path, size_t prompt) {
   const auto cache = must(BlockCache::open(cache_options(path), *device));
   measured.open_s = now_s() - began;
   const std::vector<TokenId> tokens = prompt_tokens(config, prompt / 2);
-  const BlockCache::Match match = cache->match(tokens);
+  BlockCache::Match match = cache->match(tokens);
+  while (match.looking_up) {
+    visit(*cache, *device, measured);
+    match = cache->match(tokens);
+  }
   EMBER_CHECK(match.tokens == tokens.size() - 1, "the prompt is found at once");
   {
     const auto chain = must(cache->open_chain(tokens, match.tokens, tokens.size()));

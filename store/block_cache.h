@@ -126,6 +126,9 @@ class BlockCache {
   struct Match {
     size_t tokens = 0;
     std::array<uint64_t, kTierCount> tokens_by_tier{};
+    // After opening a large store: it is being asked for more of this prompt. Match again after a
+    // completion, or do with what there is.
+    bool looking_up = false;
   };
   virtual Match match(TokenSpan prompt) = 0;
   // Leases slots for `max_tokens` tokens and begins to restore the first `restore_tokens` of

@@ -160,6 +160,10 @@ void SchedulerImpl::admit() {
     BlockCache::Match match;
     if (queued_[i]->request.use_cache) {
       match = cache_.match(queued_[i]->request.prompt);
+      if (match.looking_up) {
+        ++i;
+        continue;
+      }
       const size_t span = cache_.layout().block_tokens();
       if (awaits_prefix(*queued_[i], running_, match.tokens, span)) continue;
     }

@@ -10,7 +10,7 @@ namespace ember {
 BlockCache::Match BlockCacheImpl::match(TokenSpan prompt) {
   Match match;
   if (prompt.empty()) return match;
-  reopening_.look_up(prompt);
+  match.looking_up = reopening_.look_up(prompt);
   const PrefixMatch found = ledger_.index().match(ledger_.root(), prompt, prompt.size() - 1,
                                                   context_.numerics_build);
   match.tokens = found.tokens;
@@ -121,7 +121,6 @@ void BlockCacheImpl::commit_block(ChainImpl& chain, size_t position) {
   const BlockId parent = position == 0 ? kNoBlock : chain.blocks().back();
   const BlockHash& before = parent == kNoBlock ? hasher_.root() : ledger_.entry(parent).hash;
   const BlockHash hash = hasher_.next(before, tokens);
-  reopening_.look_up_block(parent, tokens, hash);
   const BlockId block = ledger_.insert(parent, tokens, hash, context_.numerics_build);
   chain.add_block(block);
   ++counters_.committed_blocks;

@@ -61,7 +61,7 @@ void BlockLedger::use(const std::vector<BlockId>& blocks, bool hit) {
 
 // Blocks of one use have one time; of these the deepest is the oldest, as in use().
 uint64_t BlockLedger::use_order(uint32_t position, const TouchRecord& touch) const {
-  const uint64_t used = touch.last_use_unix_us < 0 ? 0 : static_cast<uint64_t>(touch.last_use_unix_us);
+  const auto used = static_cast<uint64_t>(std::max<int64_t>(touch.last_use_unix_us, 0));
   const uint64_t known = std::min(used, opened_unix_us_);  // a clock may have been put back
   return known - std::min<uint64_t>(known, position);
 }

@@ -16,14 +16,27 @@ namespace {
 constexpr std::chrono::milliseconds kClosingPause{5};
 constexpr size_t kWriteBatch = 8;  // blocks of one write task: bounds the coded bytes in memory
 
+// The disk has the block as it is coded here: it was not known yet, right after opening.
+bool is_stored(DiskTier& disk, const KvLayout& layout, OffloadJob& job) {
+  Result<std::optional<BlockRecord>> found = disk.read_record(job.identity.hash);
+  if (!found.ok() || !found->has_value()) return false;
+  if (!check_record(**found, job.identity, layout).ok()) return false;
+  if ((*found)->groups != job.coded.record.groups) return false;
+  job.coded.record = std::move(**found);
+  return true;
+}
+
 // On the write lane: codes and puts the jobs in order, up to the first that is refused.
 void write_jobs(const KvLayout& layout, const HostTier& host, DiskTier& disk,
-                Conversations* conversations, const std::vector<OffloadJob*>& jobs) {
+                Conversations* conversations, const std::vector<OffloadJob*>& jobs,
+                bool look_first) {
   for (OffloadJob* job : jobs) {
     if (job->coded.payloads.empty()) {
       job->coded = encode_block(layout, job->identity, host.at(job->host.slot()));
     }
     job->tried = true;
+    job->result = {};
+    if (look_first && !job->is_tail() && is_stored(disk, layout, *job)) continue;
     job->result = job->is_tail()
                       ? conversations->put_tail(job->coded.record, job->coded.payloads, true)
                       : disk.put(job->coded.record, job->coded.payloads);
@@ -187,10 +200,11 @@ void OffloadExecutor::write(const std::vector<size_t>& indices) {
   Conversations* conversations = context_.conversations;
   // A refusal pauses the queue; where nothing waits any more, the lane itself pauses.
   const bool pause = closing_ && jobs.front()->attempts > 0;
+  const bool look_first = context_.loading;
   on_write_lane(
-      [&layout, &host, &disk, conversations, jobs, pause]() -> Status {
+      [&layout, &host, &disk, conversations, jobs, pause, look_first]() -> Status {
         if (pause) std::this_thread::sleep_for(kClosingPause);
-        write_jobs(layout, host, disk, conversations, jobs);
+        write_jobs(layout, host, disk, conversations, jobs, look_first);
         return {};
       },
       [this, jobs](const Status&) { written(jobs); });

@@ -11,9 +11,9 @@ namespace {
 
 // Of one visit of the engine thread: some 3 ms.
 constexpr size_t kEntriesAtOnce = 2048;
-// Reads of one look-up: a record is found in some 20 us when its table is in memory.
-constexpr size_t kLookUpReads = 256;
-constexpr int64_t kLookUpUs = 5'000;
+constexpr size_t kLookUpBlocks = 4096;  // of one look-up
+constexpr size_t kMostLookUps = 8;
+constexpr size_t kMostKnownMissing = 4096;
 
 }  // namespace
 
@@ -32,6 +32,17 @@ class Reopening::Prover {
            hasher_.next(record.parent, record.tokens) != record.hash;
   }
 
+  size_t block_tokens() const { return layout_.block_tokens(); }
+  BlockHash next(const BlockHash& parent, TokenSpan tokens) const {
+    return hasher_.next(parent, tokens);
+  }
+
+  static Found found(BlockRecord record, const TouchRecord& touch) {
+    const uint64_t stored_bytes = record.stored_bytes();
+    return {record.hash,  record.parent, record.numerics_build, record.position,
+            record.epoch, stored_bytes,  touch,                 std::move(record.tokens)};
+  }
+
   void prove(DiskTier::ScanStep scanned, Step& step) const {
     step.cursor = std::move(scanned.cursor);
     step.done = scanned.done;
@@ -39,9 +50,7 @@ class Reopening::Prover {
     for (auto& [record, touch] : scanned.found.records) {
       const bool ours = is_ours(record);
       if (ours && !record.tail && !is_damaged(record)) {
-        step.found.push_back({record.hash, record.parent, record.numerics_build, record.position,
-                              record.epoch, record.stored_bytes(), touch,
-                              std::move(record.tokens)});
+        step.found.push_back(found(std::move(record), touch));
         continue;
       }
       if (ours) ++step.unreadable;
@@ -101,7 +110,7 @@ void Reopening::step_ended(const Status& status) {
     // What came so far can be read. What did not must not be written over.
     context_.writable = false;
     context_.health.reason = status.error().message;
-    walking_ = false;
+    ++unreadable_;
     return finish();
   }
   if (!walking_) return;
@@ -113,10 +122,14 @@ void Reopening::step_ended(const Status& status) {
 void Reopening::go_on() {
   if (!walking_) return;
   const bool behind = ready_.size() > 2 * kEntriesAtOnce;
-  if (!step_->done && !behind) start_step();
+  if (!ticket_out_ && !step_->done && !behind) start_step();
   enter_ready(kEntriesAtOnce);
-  if (step_->done && !ticket_out_ && ready_.empty()) return finish();
   if (ticket_out_) return;
+  if (step_->done && ready_.empty()) {
+    // A look-up may still bring what it has read.
+    if (asked_.empty()) finish();
+    return;
+  }
   // More than one visit's worth is ready: come back after whatever else waits has had its turn.
   ticket_out_ = true;
   const Ticket pause = context_.device.run_host(HostLane::kRead, [] { return Status{}; });
@@ -224,52 +237,72 @@ void Reopening::enter_tail(BlockId parent, const BlockHash& hash) {
   context_.ledger.set_stored(block, kTailEpoch, record->stored_bytes());
 }
 
-void Reopening::look_up(TokenSpan prompt) {
-  if (!context_.loading) return;
+bool Reopening::look_up(TokenSpan prompt) {
+  if (!walking_) return false;
   const size_t span = context_.layout.block_tokens();
-  const int64_t until_us = context_.clock.now_us() + kLookUpUs;
-  size_t reads = 0;
+  const BlockLedger& ledger = context_.ledger;
   BlockId parent = kNoBlock;
-  for (size_t at = 0; at + span <= prompt.size(); at += span) {
-    const TokenSpan tokens = prompt.subspan(at, span);
-    const BlockLedger& ledger = context_.ledger;
-    BlockId block = ledger.index().find_child(ledger.root(), parent, tokens);
-    if (block == kNoBlock) {
-      if (++reads > kLookUpReads || context_.clock.now_us() > until_us) return;
-      const BlockHash& before = parent == kNoBlock ? ledger.root() : ledger.entry(parent).hash;
-      block = look_up_on_disk(parent, tokens, hasher_.next(before, tokens));
-    }
-    if (block == kNoBlock) return;
+  size_t at = 0;
+  for (; at + span <= prompt.size(); at += span) {
+    const BlockId block =
+        ledger.index().find_child(ledger.root(), parent, prompt.subspan(at, span));
+    if (block == kNoBlock) break;
     parent = block;
   }
+  const size_t blocks = std::min((prompt.size() - at) / span, kLookUpBlocks);
+  if (blocks == 0) return false;
+  auto asked = std::make_shared<LookUp>();
+  asked->parent = parent == kNoBlock ? ledger.root() : ledger.entry(parent).hash;
+  asked->position = static_cast<uint32_t>(at / span);
+  const BlockHash first = hasher_.next(asked->parent, prompt.subspan(at, span));
+  if (known_missing_.contains(first)) return false;
+  if (asked_.contains(first) || asked_.size() >= kMostLookUps) return true;
+  const TokenSpan tokens = prompt.subspan(at, blocks * span);
+  asked->tokens.assign(tokens.begin(), tokens.end());
+  start_look_up(std::move(asked), first);
+  return true;
 }
 
-void Reopening::look_up_block(BlockId parent, TokenSpan tokens, const BlockHash& hash) {
-  if (!context_.loading) return;
-  const BlockLedger& ledger = context_.ledger;
-  if (ledger.index().find_child(ledger.root(), parent, tokens) != kNoBlock) return;
-  look_up_on_disk(parent, tokens, hash);
+void Reopening::start_look_up(std::shared_ptr<LookUp> asked, const BlockHash& first) {
+  asked_.insert(first);
+  DiskTier* disk = context_.disk;
+  const Ticket ticket = context_.device.run_host(
+      HostLane::kRead, [disk, asked, prover = prover()]() -> Status {
+        read_blocks(*disk, prover, *asked);
+        return {};
+      });
+  context_.tickets.on(ticket, [this, asked, first](const Status&) {
+    asked_.erase(first);
+    if (!walking_) return;
+    if (known_missing_.size() >= kMostKnownMissing) known_missing_.clear();
+    known_missing_.insert(asked->missing);
+    context_.counters.looked_up_blocks += asked->found.size();
+    for (const Found& found : asked->found) enter(found);
+    go_on();
+  });
 }
 
-BlockId Reopening::look_up_on_disk(BlockId parent, TokenSpan tokens, const BlockHash& hash) {
-  const Result<std::optional<BlockRecord>> read = context_.disk->read_record(hash);
-  if (!read.ok() || !read->has_value()) return kNoBlock;
-  const BlockRecord& record = **read;
-  const Prover rules = prover();
-  const std::optional<BlockId> found = parent_of(record.parent, record.position);
-  const bool right = rules.is_ours(record) && !record.tail && found == parent &&
-                     std::equal(tokens.begin(), tokens.end(), record.tokens.begin(),
-                                record.tokens.end()) &&
-                     !rules.is_damaged(record);
-  if (!right) return kNoBlock;
-  BlockLedger& ledger = context_.ledger;
-  const BlockId block = ledger.adopt(parent, tokens, hash, record.numerics_build, TouchRecord{});
-  ledger.set_stored(block, static_cast<int32_t>(record.epoch & 0x7fffffffu),
-                    record.stored_bytes());
-  if (record.numerics_build != context_.numerics_build) ledger.expect_foreign_builds();
-  ++context_.counters.looked_up_blocks;
-  release_children(hash, block);
-  return block;
+// On the read lane. A block that cannot be read is as good as missing.
+void Reopening::read_blocks(DiskTier& disk, const Prover& prover, LookUp& asked) {
+  const size_t span = prover.block_tokens();
+  BlockHash parent = asked.parent;
+  for (size_t at = 0; at < asked.tokens.size(); at += span) {
+    const TokenSpan tokens = TokenSpan(asked.tokens).subspan(at, span);
+    const BlockHash hash = prover.next(parent, tokens);
+    Result<std::optional<BlockRecord>> read = disk.read_record(hash);
+    asked.missing = hash;
+    if (!read.ok() || !read->has_value()) return;
+    BlockRecord& record = **read;
+    const bool right = prover.is_ours(record) && !record.tail && record.parent == parent &&
+                       record.position == asked.position + at / span &&
+                       std::equal(tokens.begin(), tokens.end(), record.tokens.begin(),
+                                  record.tokens.end()) &&
+                       !prover.is_damaged(record);
+    if (!right) return;
+    asked.found.push_back(prover.found(std::move(record), TouchRecord{}));
+    parent = hash;
+  }
+  asked.missing = BlockHash{};
 }
 
 void Reopening::finish() {
@@ -287,6 +320,7 @@ void Reopening::finish() {
     doomed_tails_.push_back(hash);
   }
   waiting_tails_.clear();
+  known_missing_.clear();
   ready_ = {};
   offload_.erase_tails(std::exchange(doomed_tails_, {}));
 }

@@ -8,14 +8,15 @@
 // Not here   the order of the records on disk (store/disk_tier.h)
 //
 // Records come in the order of their hashes, so most come before their parents and wait. What a
-// prompt needs at once is not waited for: its blocks are hashed and asked for one by one
-// (look_up), within a bound, so the first request after opening hits however large the store is.
+// prompt needs at once is not waited for: its blocks are hashed and asked for one by one (look_up),
+// so the first request after opening hits however large the store is.
 // Until the walk is over nothing may be evicted from the disk: what looks like a leaf may have
 // children that have not come yet.
 #pragma once
 
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "prefix_index/block_hash.h"
@@ -38,11 +39,9 @@ class Reopening {
   void stop() { walking_ = false; }
   bool loading() const { return context_.loading; }
 
-  // While loading: enters those of the prompt's full blocks that the disk has and the index has not
-  // yet. Bounded in reads and time.
-  void look_up(TokenSpan prompt);
-  // While loading: the same for one block, about to be committed.
-  void look_up_block(BlockId parent, TokenSpan tokens, const BlockHash& hash);
+  // While loading: asks the disk for those of the prompt's full blocks that the index does not have.
+  // True while the answer is under way; the blocks found have entered when it is false.
+  bool look_up(TokenSpan prompt);
 
   uint64_t unreadable() const { return unreadable_; }    // records that are damaged
   uint64_t unreachable() const { return unreachable_; }  // ours, but the parent is missing
@@ -68,6 +67,14 @@ class Reopening {
     uint64_t unreadable = 0;
   };
   class Prover;
+  // The blocks of a prompt from the first unknown one on; written by its task alone until it ends.
+  struct LookUp {
+    std::vector<TokenId> tokens;
+    BlockHash parent;
+    uint32_t position = 0;
+    std::vector<Found> found;
+    BlockHash missing;  // the first that the disk does not have; or zero
+  };
 
   Prover prover() const;
   void start_step();
@@ -78,7 +85,8 @@ class Reopening {
   void enter(const Found& found);
   void finish();
   std::optional<BlockId> parent_of(const BlockHash& parent, uint32_t position) const;
-  BlockId look_up_on_disk(BlockId parent, TokenSpan tokens, const BlockHash& hash);
+  void start_look_up(std::shared_ptr<LookUp> asked, const BlockHash& first);
+  static void read_blocks(DiskTier& disk, const Prover& prover, LookUp& asked);
   // Entries of tails and blocks that waited for this block.
   void release_children(const BlockHash& hash, BlockId block);
   void take_tail(BlockRecord record);
@@ -93,7 +101,9 @@ class Reopening {
   std::vector<Found> ready_;  // their parents are in the index; the next one is at the back
   std::unordered_multimap<BlockHash, Found> waiting_;            // by parent
   std::unordered_multimap<BlockHash, BlockHash> waiting_tails_;  // by parent
-  std::vector<BlockHash> doomed_tails_;  // damaged, or without a parent
+  std::vector<BlockHash> doomed_tails_;           // damaged, or without a parent
+  std::unordered_set<BlockHash> asked_;           // the first block of each look-up under way
+  std::unordered_set<BlockHash> known_missing_;   // answered already
   uint64_t unreadable_ = 0;
   uint64_t unreachable_ = 0;
 };

@@ -2,8 +2,8 @@
 //
 // Journey    host_tier -> [disk_tier] -> host_tier
 // Owns       the open database, where each block lies, what each epoch holds
-// Invariant  places_ and epochs_ agree with the records accepted or seen so far; the database pointer
-//            changes only under an exclusive hold of db_mutex_
+// Invariant  places_ and epochs_ agree with the records accepted or seen so far; the database
+//            pointer changes only under an exclusive hold of db_mutex_
 // Threads    reads share db_mutex_; the write lane alone changes the state
 #pragma once
 

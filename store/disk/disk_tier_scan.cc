@@ -30,8 +30,8 @@ uint32_t key_number(std::string_view key) {
   return __builtin_bswap32(load_unaligned<uint32_t>(padded.data()));
 }
 
-// The rows of one kind, in the order of their keys, from `from` on. A damaged table block hides some
-// keys: the walk goes on with the first one behind it.
+// The rows of one kind, in the order of their keys, from `from` on. A damaged table block hides
+// some keys: the walk goes on with the first one behind it.
 class MetaWalk {
  public:
   MetaWalk(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* meta, std::string from)

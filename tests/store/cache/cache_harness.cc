@@ -154,7 +154,13 @@ void CacheHarness::sync() {
 CacheHarness::Outcome CacheHarness::feed(const std::vector<TokenId>& tokens, bool tail,
                                          bool use_cache) {
   Outcome outcome;
-  outcome.matched = use_cache ? cache_->match(tokens).tokens : 0;
+  BlockCache::Match match;
+  if (use_cache) match = cache_->match(tokens);
+  for (int i = 0; i < 100'000 && match.looking_up; ++i) {
+    step();
+    match = cache_->match(tokens);
+  }
+  outcome.matched = match.tokens;
   const std::unique_ptr<Chain> chain = open_chain(tokens, outcome.matched);
   if (chain == nullptr) return outcome;
   outcome.opened = true;

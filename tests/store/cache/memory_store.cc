@@ -68,6 +68,7 @@ class MemoryDisk final : public DiskTier {
     MutexLock lock(store_.mutex);
     if (record.position > 0 && !store_.blocks.contains(record.parent)) ++store_.order_faults;
     record.epoch = epoch_++;
+    ++store_.puts;
     MemoryStore::Block& block = store_.blocks[record.hash];
     block = {record, {}, {payloads.begin(), payloads.end()}, false};
     return {};
