@@ -39,7 +39,7 @@ class Reopening {
   void stop() { walking_ = false; }
   bool loading() const { return context_.loading; }
 
-  // While loading: asks the disk for those of the prompt's full blocks that the index does not have.
+  // While loading: asks the disk for those full blocks of the prompt that the index does not have.
   // True while the answer is under way; the blocks found have entered when it is false.
   bool look_up(TokenSpan prompt);
 
