@@ -27,7 +27,7 @@ CodedBlock encode_block(const KvLayout& layout, const BlockIdentity& identity,
   coded.record.tokens = identity.tokens;
 
   const auto tokens = static_cast<uint32_t>(identity.tokens.size());
-  const CodecId codec = preferred_codec(layout.stream().dtype);
+  const GroupShape shape = {layout.stream().dtype, layout.stream().row_values, tokens};
   std::vector<std::byte> packed;
   for (uint32_t g = 0; g < layout.group_count(); ++g) {
     const LayerGroup& layers = layout.group(g);
@@ -37,7 +37,7 @@ CodedBlock encode_block(const KvLayout& layout, const BlockIdentity& identity,
       gather_group(layout, g, tokens, slot, packed.data());
       raw = packed;
     }
-    EncodedGroup encoded = encode_group(codec, raw);
+    EncodedGroup encoded = encode_group(shape, raw);
     GroupEntry entry;
     entry.first_layer = layers.first_layer;
     entry.layers = layers.layers;

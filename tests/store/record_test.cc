@@ -33,7 +33,7 @@ BlockRecord some_record(uint64_t seed) {
     group.layers = 2;
     group.raw_bytes = static_cast<uint32_t>(prng.below(100000));
     group.stored_bytes = group.raw_bytes;
-    group.codec = CodecId::kExponentPlane;
+    group.codec = CodecId::kChannelPlanes;
     group.checksum = prng();
     record.groups.push_back(group);
   }

@@ -95,10 +95,10 @@ inline MadeBlock make_block(uint64_t id, uint32_t groups, uint32_t group_bytes) 
   for (uint32_t g = 0; g < groups; ++g) {
     std::vector<std::byte> raw(group_bytes);
     for (size_t i = 0; i + 8 <= raw.size(); i += 8) {
-      uint64_t bits = prng() & 0x3fff3fff3fff3fffull;  // exponents that compress a little
+      uint64_t bits = prng() & 0x87ff87ff87ff87ffull;  // exponents that compress a little
       std::memcpy(raw.data() + i, &bits, 8);
     }
-    EncodedGroup coded = encode_group(CodecId::kExponentPlane, raw);
+    EncodedGroup coded = encode_group({DType::kBf16, 1, group_bytes / 2}, raw);
     GroupEntry entry;
     entry.first_layer = g;
     entry.layers = 1;

@@ -1,0 +1,137 @@
+// Row code, plain: token by token and bit by bit, the reference of the vector level.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "store/codec/row_classes.h"
+#include "store/codec/row_code.h"
+
+namespace ember {
+namespace {
+
+void split(const std::byte* raw, size_t tokens, size_t channels, uint8_t* exponents,
+           uint8_t* rest) {
+  for (size_t t = 0; t < tokens; ++t) {
+    for (size_t c = 0; c < channels; ++c) {
+      uint16_t bits;
+      std::memcpy(&bits, raw + 2 * (t * channels + c), sizeof bits);
+      exponents[c * kRowTokens + t] = bf16_exponent(bits);
+      rest[t * channels + c] = bf16_rest(bits);
+    }
+  }
+}
+
+void merge(const uint8_t* exponents, const uint8_t* rest, size_t tokens, size_t channels,
+           std::byte* raw) {
+  for (size_t t = 0; t < tokens; ++t) {
+    for (size_t c = 0; c < channels; ++c) {
+      const uint16_t bits = bf16_bits(exponents[c * kRowTokens + t], rest[t * channels + c]);
+      std::memcpy(raw + 2 * (t * channels + c), &bits, sizeof bits);
+    }
+  }
+}
+
+// Bits of the row in each class, and from them the class: the first of the shortest.
+uint8_t choose_class(const uint8_t* values, size_t tokens, uint8_t largest) {
+  std::array<unsigned, kRowClasses> bits = {};
+  bool constant = true;
+  for (size_t t = 0; t < tokens; ++t) {
+    const unsigned distance = largest - values[t];
+    constant = constant && distance == 0;
+    const unsigned capped = std::min<unsigned>(distance, kRanks);
+    for (size_t k = 0; k < kRowClasses; ++k) bits[k] += kClassLengths[k][capped];
+  }
+  if (constant) return kConstantRow;
+  return static_cast<uint8_t>(std::min_element(bits.begin(), bits.end()) - bits.begin());
+}
+
+void encode_planes(const std::array<uint8_t, kRowTokens>& ranks, size_t tokens,
+                   const RowClass& row_class, BitWriter& bits) {
+  const unsigned told = class_told(row_class);
+  for (unsigned plane = 0; plane < row_class.planes; ++plane) {
+    for (size_t t = 0; t < tokens; ++t) {
+      bits.put(std::min<unsigned>(ranks[t], told) >> plane & 1, 1);
+    }
+  }
+  for (unsigned rank = told; rank < kRanks; ++rank) {
+    for (size_t t = 0; t < tokens; ++t) {
+      if (ranks[t] >= rank) bits.put(ranks[t] > rank ? 1 : 0, 1);
+    }
+  }
+}
+
+void encode_row(const uint8_t* values, size_t tokens, uint8_t largest, uint8_t class_id,
+                BitWriter& bits) {
+  if (class_id == kConstantRow) return;
+  std::array<uint8_t, kRowTokens> ranks;
+  ranks.fill(kRanks);
+  if (class_id != kRawRow) {
+    const RowClass& row_class = kClasses[class_id];
+    for (size_t t = 0; t < tokens; ++t) {
+      const unsigned distance = largest - values[t];
+      if (distance < kRanks) ranks[t] = static_cast<uint8_t>(class_rank(row_class, distance));
+    }
+    encode_planes(ranks, tokens, row_class, bits);
+  }
+  for (size_t t = 0; t < tokens; ++t) {
+    if (ranks[t] == kRanks) bits.put(values[t], 8);
+  }
+}
+
+void encode(const uint8_t* values, size_t rows, size_t tokens, const RowHeads& heads,
+            BitWriter& bits) {
+  for (size_t r = 0; r < rows; ++r, values += kRowTokens) {
+    heads.largest[r] = *std::max_element(values, values + tokens);
+    heads.classes[r] = choose_class(values, tokens, heads.largest[r]);
+    encode_row(values, tokens, heads.largest[r], heads.classes[r], bits);
+  }
+}
+
+void decode_planes(const RowClass& row_class, size_t tokens, BitReader& bits, uint8_t* ranks) {
+  const unsigned told = class_told(row_class);
+  for (unsigned plane = 0; plane < row_class.planes; ++plane) {
+    for (size_t t = 0; t < tokens; ++t) {
+      ranks[t] = static_cast<uint8_t>(ranks[t] | (bits.take(1) & 1) << plane);
+    }
+  }
+  for (unsigned rank = told; rank < kRanks; ++rank) {
+    for (size_t t = 0; t < tokens; ++t) {
+      if (ranks[t] == rank && (bits.take(1) & 1) != 0) ++ranks[t];
+    }
+  }
+}
+
+void decode_row(uint8_t largest, uint8_t class_id, size_t tokens, BitReader& bits,
+                uint8_t* values) {
+  std::memset(values, largest, kRowTokens);
+  if (class_id == kConstantRow) return;
+  const RowClass& row_class = kClasses[class_id];
+  std::array<uint8_t, kRowTokens> ranks = {};
+  if (class_id == kRawRow) {
+    ranks.fill(kRanks);
+  } else {
+    decode_planes(row_class, tokens, bits, ranks.data());
+  }
+  for (size_t t = 0; t < tokens; ++t) {
+    values[t] = ranks[t] == kRanks ? static_cast<uint8_t>(bits.take(8))
+                                   : static_cast<uint8_t>(largest - row_class.distance[ranks[t]]);
+  }
+}
+
+size_t decode(const RowHeads& heads, size_t rows, size_t tokens, BitReader& bits,
+              uint8_t* values) {
+  for (size_t r = 0; r < rows; ++r, values += kRowTokens) {
+    if (!bits.within()) return r;
+    decode_row(heads.largest[r], heads.classes[r] % kRowClasses, tokens, bits, values);
+  }
+  return rows;
+}
+
+}  // namespace
+
+const RowCode& scalar_row_code() {
+  static constexpr RowCode code = {"scalar", split, merge, encode, decode};
+  return code;
+}
+
+}  // namespace ember
