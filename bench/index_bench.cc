@@ -63,7 +63,7 @@ BlockId insert_all(RadixIndex& index, const BlockHasher& hasher, const Tokens& t
   for (size_t at = 0; at + kSpan <= tokens.size(); at += kSpan) {
     const TokenSpan block = TokenSpan(tokens).subspan(at, kSpan);
     hash = hasher.next(hash, block);
-    last = index.insert(hasher.root(), last, block, hash, kBuild, 1);
+    last = index.insert(kSharedScope, last, block, hash, kBuild, 1);
     index.set_place(last, Tier::kDisk, 1);
   }
   return last;
@@ -97,11 +97,11 @@ double measure_memcpy(CacheSweep& sweep) {
   return static_cast<double>(from.size()) / time / 1e9;
 }
 
-void run_match(const RadixIndex& index, const BlockHash& root, const Tokens& prompt,
-               CacheSweep& sweep, const char* name) {
+void run_match(const RadixIndex& index, ScopeId scope, const Tokens& prompt, CacheSweep& sweep,
+               const char* name) {
   const Tokens copy = prompt;
   const auto match = [&] {
-    const PrefixMatch found = index.match(root, prompt, prompt.size() - 1, kBuild);
+    const PrefixMatch found = index.match(scope, prompt, prompt.size() - 1, kBuild);
     EMBER_CHECK(found.tokens == prompt.size() - 1, "the whole prompt is known");
   };
   const auto compare = [&] {
@@ -152,9 +152,9 @@ void run() {
 
   RadixIndex index;
   insert_all(index, hasher, prompt);
-  run_match(index, hasher.root(), prompt, sweep, "one run");
+  run_match(index, kSharedScope, prompt, sweep, "one run");
   insert_branches(index, hasher, prompt, random);
-  run_match(index, hasher.root(), prompt, sweep, "64 branches");
+  run_match(index, kSharedScope, prompt, sweep, "64 branches");
   std::printf("memory: %s for %zu blocks, %zu bytes a block\n",
               human_bytes(index.memory_bytes()).c_str(), index.size(),
               index.memory_bytes() / index.size());

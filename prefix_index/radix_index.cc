@@ -27,11 +27,21 @@ struct RadixIndex::Impl {
     return entry.anywhere() && !entry.damaged &&
            (numerics_build == 0 || entry.numerics_build == numerics_build);
   }
-  RunPoint point(const BlockHash& root, BlockId block) const {
-    return block == kNoBlock ? tree.root_point(root) : tree.point_after(block);
+  // Where the scope goes on after `block`; node kNoNode if it does not.
+  RunPoint point(ScopeId scope, BlockId block) const {
+    if (block == kNoBlock) return tree.root_point(scope, kNoBlock);
+    if (tree.scope(block) == scope) return tree.point_after(block);
+    EMBER_CHECK(tree.scope(block) == kSharedScope, "a tenant's chain stays the tenant's");
+    return tree.root_point(scope, block);
   }
   Candidate best_branch(std::span<const NodeId> branches, TokenSpan rest, uint64_t build) const;
   Candidate best_next(RunPoint point, TokenSpan rest, uint64_t build) const;
+  enum class Agreement : uint8_t { kToTheToken, kWholeBlocks };
+  void walk(RunPoint point, TokenSpan rest, uint64_t build, Agreement wanted,
+            PrefixMatch& path) const;
+  PrefixMatch shared_walk(TokenSpan tokens, size_t limit, uint64_t build) const;
+  void take_longest(ScopeId scope, TokenSpan tokens, uint64_t build, size_t first_branch,
+                    PrefixMatch& best) const;
 
   const uint32_t span;
   BlockTable table;
@@ -76,6 +86,54 @@ RadixIndex::Impl::Candidate RadixIndex::Impl::best_next(RunPoint point, TokenSpa
   return {next, {point.node, point.passed + 1}, agreeing_tokens(tree.next_tokens(point), rest)};
 }
 
+// Goes on from `point` as far as usable blocks agree with `rest`.
+void RadixIndex::Impl::walk(RunPoint point, TokenSpan rest, uint64_t build, Agreement wanted,
+                            PrefixMatch& path) const {
+  if (point.node == kNoNode) return;
+  while (!rest.empty()) {
+    const Candidate next = best_next(point, rest, build);
+    const bool whole = next.agree == span;
+    if (next.agree == 0 || (wanted == Agreement::kWholeBlocks && !whole)) return;
+    path.blocks.push_back(next.block);
+    path.tokens += next.agree;
+    if (!whole) return;
+    rest = rest.subspan(next.agree);
+    point = next.after;
+  }
+}
+
+// The shared blocks that agree whole, cut at `limit` only afterwards: the last of them may be used
+// in part where the prompt holds all of it.
+PrefixMatch RadixIndex::Impl::shared_walk(TokenSpan tokens, size_t limit, uint64_t build) const {
+  const size_t blocks = (limit + span - 1) / span;
+  PrefixMatch path;
+  walk(tree.root_point(kSharedScope, kNoBlock), tokens.first(std::min(tokens.size(), blocks * span)),
+       build, Agreement::kWholeBlocks, path);
+  path.tokens = std::min(path.tokens, limit);
+  return path;
+}
+
+// Replaces `best`, the shared path, by the longest path of the tenant's own. The deepest branch is
+// asked first, so of equal ones that stays which shares most.
+void RadixIndex::Impl::take_longest(ScopeId scope, TokenSpan tokens, uint64_t build,
+                                    size_t first_branch, PrefixMatch& best) const {
+  const std::vector<BlockId> shared = best.blocks;
+  const auto try_from = [&](RunPoint start, size_t passed) {
+    if (start.node == kNoNode) return;
+    PrefixMatch own;
+    walk(start, tokens.subspan(passed * span), build, Agreement::kToTheToken, own);
+    if (passed * span + own.tokens <= best.tokens) return;
+    best.tokens = passed * span + own.tokens;
+    best.blocks.assign(shared.begin(), shared.begin() + static_cast<std::ptrdiff_t>(passed));
+    best.blocks.insert(best.blocks.end(), own.blocks.begin(), own.blocks.end());
+  };
+  const size_t last = tree.has_branches(scope) ? std::min(shared.size(), tokens.size() / span) : 0;
+  for (size_t passed = last; passed > 0 && passed >= first_branch; --passed) {
+    try_from(tree.root_point(scope, shared[passed - 1]), passed);
+  }
+  if (first_branch == 0) try_from(tree.root_point(scope, kNoBlock), 0);
+}
+
 RadixIndex::RadixIndex(uint32_t block_tokens) {
   EMBER_CHECK(block_tokens > 0, "a block has at least one token");
   impl_ = std::make_unique<Impl>(block_tokens);
@@ -83,29 +141,25 @@ RadixIndex::RadixIndex(uint32_t block_tokens) {
 
 RadixIndex::~RadixIndex() = default;
 
-PrefixMatch RadixIndex::match(const BlockHash& root, TokenSpan tokens, size_t limit,
-                              uint64_t numerics_build) const {
-  PrefixMatch result;
-  TokenSpan rest = tokens.first(std::min(tokens.size(), limit));
-  RunPoint point = impl_->tree.root_point(root);
-  if (point.node == kNoNode) return result;
-  while (!rest.empty()) {
-    const Impl::Candidate next = impl_->best_next(point, rest, numerics_build);
-    if (next.agree == 0) break;
-    result.blocks.push_back(next.block);
-    result.tokens += next.agree;
-    if (next.agree < impl_->span) break;
-    rest = rest.subspan(next.agree);
-    point = next.after;
+PrefixMatch RadixIndex::match(ScopeId scope, TokenSpan tokens, size_t limit,
+                              uint64_t numerics_build, size_t shared_blocks) const {
+  const TokenSpan asked = tokens.first(std::min(tokens.size(), limit));
+  PrefixMatch path;
+  if (scope == kSharedScope) {
+    const RunPoint start = impl_->tree.root_point(scope, kNoBlock);
+    impl_->walk(start, asked, numerics_build, Impl::Agreement::kToTheToken, path);
+    return path;
   }
-  return result;
+  path = impl_->shared_walk(tokens, asked.size(), numerics_build);
+  impl_->take_longest(scope, asked, numerics_build, shared_blocks, path);
+  return path;
 }
 
 void RadixIndex::touch(const std::vector<BlockId>& blocks, uint64_t now, bool hit) {
   for (BlockId block : blocks) impl_->table.touch(block, now, hit);
 }
 
-BlockId RadixIndex::insert(const BlockHash& root, BlockId parent, TokenSpan tokens,
+BlockId RadixIndex::insert(ScopeId scope, BlockId parent, TokenSpan tokens,
                            const BlockHash& hash, uint64_t numerics_build, uint64_t now) {
   EMBER_CHECK(!tokens.empty() && tokens.size() <= impl_->span, "a block has 1 to span tokens");
   BlockEntry entry;
@@ -114,17 +168,17 @@ BlockId RadixIndex::insert(const BlockHash& root, BlockId parent, TokenSpan toke
     EMBER_CHECK(before.token_count == impl_->span, "a parent is a full block");
     entry.position = before.position + 1;
   }
-  if (const BlockId known = find_child(root, parent, tokens); known != kNoBlock) return known;
+  if (const BlockId known = find_child(scope, parent, tokens); known != kNoBlock) return known;
   entry.hash = hash;
   entry.parent = parent;
   entry.token_count = static_cast<uint32_t>(tokens.size());
   entry.numerics_build = numerics_build;
   entry.last_use = now;
-  return impl_->tree.add(root, entry, tokens);
+  return impl_->tree.add(scope, entry, tokens);
 }
 
-BlockId RadixIndex::find_child(const BlockHash& root, BlockId parent, TokenSpan tokens) const {
-  const RunPoint point = impl_->point(root, parent);
+BlockId RadixIndex::find_child(ScopeId scope, BlockId parent, TokenSpan tokens) const {
+  const RunPoint point = impl_->point(scope, parent);
   return point.node == kNoNode ? kNoBlock : impl_->tree.find(point, tokens);
 }
 
@@ -134,8 +188,8 @@ BlockId RadixIndex::find_short(size_t short_hash) const {
   return impl_->table.find_short(short_hash);
 }
 
-std::vector<BlockId> RadixIndex::children(const BlockHash& root, BlockId block) const {
-  const RunPoint point = impl_->point(root, block);
+std::vector<BlockId> RadixIndex::children(ScopeId scope, BlockId block) const {
+  const RunPoint point = impl_->point(scope, block);
   if (point.node == kNoNode) return {};
   if (const BlockId next = impl_->tree.next_in_run(point); next != kNoBlock) return {next};
   std::vector<BlockId> blocks;
@@ -151,6 +205,8 @@ std::vector<TokenId> RadixIndex::tokens(BlockId block) const {
   const TokenSpan tokens = impl_->tree.tokens(block);
   return {tokens.begin(), tokens.end()};
 }
+
+ScopeId RadixIndex::scope(BlockId block) const { return impl_->tree.scope(block); }
 
 void RadixIndex::set_place(BlockId block, Tier tier, int32_t place) {
   impl_->table.set_place(block, tier, place);
@@ -181,6 +237,10 @@ size_t RadixIndex::memory_bytes() const {
 }
 
 std::vector<BlockId> RadixIndex::all_blocks() const { return impl_->tree.all_blocks(); }
+
+std::vector<BlockId> RadixIndex::blocks_of(ScopeId scope) const {
+  return impl_->tree.blocks_of(scope);
+}
 
 void RadixIndex::check_invariants() const {
   impl_->tree.check_invariants();

@@ -1,9 +1,11 @@
 // Radix index: which token prefixes are known, block by block, and in which tiers they are.
 //
 // Journey    block_hash -> [radix_index] -> restore_plan, offload, eviction
-// Owns       one entry for each known block; runs of blocks without a branch share one node
+// Owns       one entry for each known block; runs of blocks without a branch share one node; for
+//            each scope a tree from the root on, and one under each shared block where it goes on
 // Invariant  a block is reached by comparing token ids from the root on, never by its hash alone;
-//            every entry's parent is an entry (or a root); a block with children is a full block
+//            every entry's parent is an entry (or a root); a block with children is a full block;
+//            a block's parent is of its own scope or of `shared`
 // Threads    engine thread only; pure: no I/O, no clock (use order is a counter of the caller's)
 // Not here   which of the evictable blocks goes first (prefix_index/eviction.h)
 #pragma once
@@ -17,6 +19,7 @@
 #include "prefix_index/block_hash.h"
 #include "prefix_index/eviction.h"
 #include "prefix_index/journey.h"
+#include "prefix_index/scope.h"
 #include "prefix_index/token.h"
 
 namespace ember {
@@ -56,32 +59,39 @@ class RadixIndex {
   // The longest prefix of `tokens`, at most `limit` tokens, all of whose blocks are usable:
   // in some tier, not damaged, of this numerics build (0: of any). Down to the token: the last
   // block may be a tail or a full block that agrees in part; the one that agrees furthest is taken.
-  // Cost: linear in the tokens, by comparison alone; no hashing.
-  PrefixMatch match(const BlockHash& root, TokenSpan tokens, size_t limit,
-                    uint64_t numerics_build) const;
+  //
+  // For a tenant: the longest of its own walk from the root and of those that follow `shared` and
+  // then go on alone; at equal length the one that is shared further. A path leaves `shared` after
+  // `shared_blocks` blocks at the earliest. Of shared blocks a tenant gets whole ones only: an
+  // answer down to the token would let it find a published text word by word.
+  // Cost: linear in the tokens, by comparison alone; no hashing. For a tenant one look-up among its
+  // own branches for each shared block; what others have there plays no part.
+  PrefixMatch match(ScopeId scope, TokenSpan tokens, size_t limit, uint64_t numerics_build,
+                    size_t shared_blocks = 0) const;
 
   // Marks blocks as used at `now` (a counter that never falls), and as hit when `hit`.
   void touch(const std::vector<BlockId>& blocks, uint64_t now, bool hit);
 
-  // The entry for the block `tokens` after `parent` (kNoBlock: a first block under `root`),
-  // made if absent. An existing entry is returned whatever its state, and unchanged.
-  // tokens.size() is 1..span; a parent must be a full block.
-  BlockId insert(const BlockHash& root, BlockId parent, TokenSpan tokens, const BlockHash& hash,
+  // The scope's entry for the block `tokens` after `parent` (kNoBlock: a first block), made if
+  // absent. An existing entry is returned whatever its state, and unchanged.
+  // tokens.size() is 1..span; a parent must be a full block, of the same scope or of `shared`.
+  BlockId insert(ScopeId scope, BlockId parent, TokenSpan tokens, const BlockHash& hash,
                  uint64_t numerics_build, uint64_t now);
-  // The existing entry for exactly these tokens after `parent`, or kNoBlock.
-  BlockId find_child(const BlockHash& root, BlockId parent, TokenSpan tokens) const;
+  // The scope's existing entry for exactly these tokens after `parent`, or kNoBlock.
+  BlockId find_child(ScopeId scope, BlockId parent, TokenSpan tokens) const;
   // By hash: for administration and reopening. The caller still compares tokens.
   BlockId find(const BlockHash& hash) const;
   // By std::hash of the hash: a block that a shadow directory (prefix_index/duel.h) named.
   BlockId find_short(size_t short_hash) const;
-  // The children of a block (kNoBlock: first blocks under `root`), in token order.
-  std::vector<BlockId> children(const BlockHash& root, BlockId block) const;
+  // The scope's children of a block (kNoBlock: its first blocks), in token order.
+  std::vector<BlockId> children(ScopeId scope, BlockId block) const;
 
   // Removes an entry that has no children and is in no tier.
   void erase(BlockId block);
 
   const BlockEntry& entry(BlockId block) const;
   std::vector<TokenId> tokens(BlockId block) const;  // of this block alone
+  ScopeId scope(BlockId block) const;
   // Every change of an entry's state goes through these, so that the evictable sets follow.
   void set_place(BlockId block, Tier tier, int32_t place);
   void clear_place(BlockId block, Tier tier);
@@ -96,6 +106,7 @@ class RadixIndex {
   size_t count(Tier tier) const;            // entries in that tier
   size_t memory_bytes() const;              // what the index itself holds, about
   std::vector<BlockId> all_blocks() const;  // parents before children
+  std::vector<BlockId> blocks_of(ScopeId scope) const;  // the scope's own, parents before children
 
   // Aborts unless every invariant above holds. For tests; linear in the entries.
   void check_invariants() const;

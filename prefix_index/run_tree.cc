@@ -22,9 +22,18 @@ void trim(std::vector<T>& values, size_t slack) {
 
 }  // namespace
 
-RunPoint RunTree::root_point(const BlockHash& root) const {
-  const auto found = roots_.find(root);
-  return found == roots_.end() ? RunPoint{} : RunPoint{found->second, 0};
+RunPoint RunTree::root_point(ScopeId scope, BlockId after) const {
+  const auto number = static_cast<size_t>(scope);
+  if (number >= scopes_.size()) return {};
+  const ScopeRoots& roots = scopes_[number];
+  if (after == kNoBlock) return {roots.first, 0};
+  const auto found = roots.branches.find(after);
+  return found == roots.branches.end() ? RunPoint{} : RunPoint{found->second, 0};
+}
+
+bool RunTree::has_branches(ScopeId scope) const {
+  const auto number = static_cast<size_t>(scope);
+  return number < scopes_.size() && !scopes_[number].branches.empty();
 }
 
 RunPoint RunTree::point_after(BlockId block) const {
@@ -77,10 +86,10 @@ bool RunTree::can_extend(const Node& node, TokenSpan tokens) const {
   return node.parent != kNoNode && node.children.empty() && tokens.size() == span_;
 }
 
-BlockId RunTree::add(const BlockHash& root, const BlockEntry& entry, TokenSpan tokens) {
+BlockId RunTree::add(ScopeId scope, const BlockEntry& entry, TokenSpan tokens) {
   NodeId node = kNoNode;
-  if (entry.parent == kNoBlock) {
-    node = root_node(root);
+  if (entry.parent == kNoBlock || this->scope(entry.parent) != scope) {
+    node = root_node(scope, entry.parent);
   } else {
     const RunPoint point = point_after(entry.parent);
     const bool inside = point.passed < at(point.node).blocks.size();
@@ -119,30 +128,46 @@ void RunTree::remove(BlockId block) {
   if (parent.parent != kNoNode) {
     join_with_only_child(parent_id);
   } else if (parent.children.empty()) {
-    roots_.erase(parent.root);
-    remove_node(parent_id);
+    remove_root(parent_id);
   }
 }
 
-NodeId RunTree::root_node(const BlockHash& root) {
-  const auto [place, fresh] = roots_.try_emplace(root, kNoNode);
-  if (fresh) {
-    place->second = add_node(kNoNode, 0);
-    at(place->second).root = root;
-  }
-  return place->second;
+NodeId RunTree::root_node(ScopeId scope, BlockId after) {
+  EMBER_CHECK(scope != kNoScope, "a block belongs to a scope");
+  const auto number = static_cast<size_t>(scope);
+  if (number >= scopes_.size()) scopes_.resize(number + 1);
+  ScopeRoots& roots = scopes_[number];
+  NodeId& root = after == kNoBlock
+                     ? roots.first
+                     : roots.branches.try_emplace(after, kNoNode).first->second;
+  if (root != kNoNode) return root;
+  root = add_node(kNoNode, after == kNoBlock ? 0 : blocks_.entry(after).position + 1);
+  at(root).scope = scope;
+  at(root).after = after;
+  return root;
 }
 
 NodeId RunTree::add_node(NodeId parent, uint32_t first_position) {
   const NodeId node{nodes_.add()};
   at(node).parent = parent;
   at(node).first_position = first_position;
+  if (parent != kNoNode) at(node).scope = at(parent).scope;
   return node;
 }
 
 void RunTree::remove_node(NodeId node) {
   heap_bytes_ -= at(node).counted_bytes;
   nodes_.remove(number(node));
+}
+
+void RunTree::remove_root(NodeId node) {
+  ScopeRoots& roots = scopes_[static_cast<size_t>(at(node).scope)];
+  if (at(node).after == kNoBlock) {
+    roots.first = kNoNode;
+  } else {
+    roots.branches.erase(at(node).after);
+  }
+  remove_node(node);
 }
 
 // Cuts the run after `keep` blocks and returns the node of the upper part. The part that is cheaper
@@ -258,24 +283,44 @@ void RunTree::recount(NodeId node_id) {
   node.counted_bytes = bytes;
 }
 
-std::vector<BlockId> RunTree::all_blocks() const {
-  std::vector<BlockId> all;
-  all.reserve(blocks_.size());
-  std::vector<NodeId> open;
-  for (const auto& [hash, root] : roots_) open.push_back(root);
+void RunTree::append_tree(NodeId root, std::vector<BlockId>& blocks) const {
+  std::vector<NodeId> open = {root};
   while (!open.empty()) {
     const Node& node = at(open.back());
     open.pop_back();
-    all.insert(all.end(), node.blocks.begin(), node.blocks.end());
+    blocks.insert(blocks.end(), node.blocks.begin(), node.blocks.end());
     open.insert(open.end(), node.children.rbegin(), node.children.rend());
+  }
+}
+
+std::vector<BlockId> RunTree::blocks_of(ScopeId scope) const {
+  std::vector<BlockId> blocks;
+  const auto number = static_cast<size_t>(scope);
+  if (number >= scopes_.size()) return blocks;
+  const ScopeRoots& roots = scopes_[number];
+  if (roots.first != kNoNode) append_tree(roots.first, blocks);
+  for (const auto& [after, root] : roots.branches) append_tree(root, blocks);
+  return blocks;
+}
+
+// What hangs under shared blocks comes after them, since `shared` is the first scope.
+std::vector<BlockId> RunTree::all_blocks() const {
+  std::vector<BlockId> all;
+  all.reserve(blocks_.size());
+  for (size_t scope = 0; scope < scopes_.size(); ++scope) {
+    const std::vector<BlockId> more = blocks_of(ScopeId{static_cast<uint32_t>(scope)});
+    all.insert(all.end(), more.begin(), more.end());
   }
   return all;
 }
 
 size_t RunTree::memory_bytes() const {
-  // A node of a std::map of this size, as glibc's allocator rounds it.
-  constexpr size_t kMapNodeBytes = 64;
-  return nodes_.memory_bytes() + heap_bytes_ + roots_.size() * kMapNodeBytes;
+  // A node of an unordered map of two numbers, as glibc's allocator rounds it, and its bucket.
+  constexpr size_t kMapNodeBytes = 32 + sizeof(void*);
+  size_t branches = 0;
+  for (const ScopeRoots& roots : scopes_) branches += roots.branches.size();
+  return nodes_.memory_bytes() + heap_bytes_ + scopes_.capacity() * sizeof(ScopeRoots) +
+         branches * kMapNodeBytes;
 }
 
 }  // namespace ember

@@ -8,13 +8,7 @@ namespace ember {
 void RunTree::check_invariants() const {
   size_t nodes = 0;
   size_t bytes = 0;
-  std::vector<NodeId> open;
-  for (const auto& [hash, root] : roots_) {
-    EMBER_CHECK(at(root).root == hash && at(root).parent == kNoNode, "a root knows its hash");
-    EMBER_CHECK(at(root).blocks.empty() && at(root).tokens.empty(), "a root has no run");
-    EMBER_CHECK(!at(root).children.empty(), "a root without blocks is gone");
-    open.push_back(root);
-  }
+  std::vector<NodeId> open = checked_roots();
   while (!open.empty()) {
     const NodeId node = open.back();
     open.pop_back();
@@ -28,13 +22,37 @@ void RunTree::check_invariants() const {
   EMBER_CHECK(bytes == heap_bytes_, "the bytes of the runs are counted");
 }
 
+std::vector<NodeId> RunTree::checked_roots() const {
+  std::vector<NodeId> all;
+  const auto check = [&](NodeId root, ScopeId scope, BlockId after) {
+    EMBER_CHECK(at(root).parent == kNoNode, "a root has no parent");
+    EMBER_CHECK(at(root).scope == scope && at(root).after == after, "a root knows its place");
+    EMBER_CHECK(at(root).blocks.empty() && at(root).tokens.empty(), "a root has no run");
+    EMBER_CHECK(!at(root).children.empty(), "a root without blocks is gone");
+    all.push_back(root);
+  };
+  for (size_t number = 0; number < scopes_.size(); ++number) {
+    const ScopeId scope{static_cast<uint32_t>(number)};
+    const ScopeRoots& roots = scopes_[number];
+    if (roots.first != kNoNode) check(roots.first, scope, kNoBlock);
+    for (const auto& [after, root] : roots.branches) {
+      check(root, scope, after);
+      EMBER_CHECK(scope != kSharedScope && this->scope(after) == kSharedScope,
+                  "a tenant's blocks hang under shared ones, and nothing else crosses scopes");
+      EMBER_CHECK(blocks_.entry(after).token_count == span_, "nothing hangs under a tail");
+    }
+  }
+  return all;
+}
+
 void RunTree::check_node(NodeId node_id) const {
   const Node& node = at(node_id);
   EMBER_CHECK(node.counted_bytes >= node.tokens.size() * sizeof(TokenId), "a run's bytes count");
   if (node.parent == kNoNode) return;
   EMBER_CHECK(!node.blocks.empty(), "a run has blocks");
   const Node& parent = at(node.parent);
-  BlockId before = parent.blocks.empty() ? kNoBlock : parent.blocks.back();
+  EMBER_CHECK(node.scope == parent.scope, "a tree is of one scope");
+  BlockId before = parent.blocks.empty() ? parent.after : parent.blocks.back();
   uint32_t position = before == kNoBlock ? 0 : blocks_.entry(before).position + 1;
   EMBER_CHECK(node.first_position == position, "a run begins where its parent's ends");
   size_t tokens = 0;

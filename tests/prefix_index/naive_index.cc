@@ -8,14 +8,13 @@
 
 namespace ember {
 
-BlockHash NaiveIndex::root_hash(int root) {
-  BlockHash hash;
-  hash.bytes[0] = static_cast<uint8_t>(root + 1);
-  return hash;
-}
-
 bool NaiveIndex::is_parent(const NaiveBlock& parent, const NaiveBlock& child) const {
-  return parent.root == child.root && parent.path.size() + child.token_count == child.path.size() &&
+  const size_t before = (child.path.size() - child.token_count) / span_;
+  const bool first_alone = child.scope != kSharedScope && before == child.shared_blocks;
+  const bool same_chain = first_alone ? parent.scope == kSharedScope
+                                      : parent.scope == child.scope &&
+                                            parent.shared_blocks == child.shared_blocks;
+  return same_chain && parent.path.size() + child.token_count == child.path.size() &&
          std::equal(parent.path.begin(), parent.path.end(), child.path.begin());
 }
 
@@ -48,18 +47,37 @@ bool NaiveIndex::whole_path_usable(const NaiveBlock& block, uint64_t build) cons
   return true;
 }
 
-size_t NaiveIndex::match(int root, TokenSpan tokens, size_t limit, uint64_t build) const {
-  const size_t length = std::min(tokens.size(), limit);
-  size_t best = 0;
+NaiveIndex::Longest NaiveIndex::match(ScopeId scope, TokenSpan tokens, size_t limit,
+                                      uint64_t build, size_t shared_blocks) const {
+  Longest best;
   for (const NaiveBlock& block : blocks_) {
-    if (block.root != root || !whole_path_usable(block, build)) continue;
+    const bool shared = block.scope == kSharedScope;
+    if ((!shared && block.scope != scope) || !whole_path_usable(block, build)) continue;
+    if (!shared && block.shared_blocks < shared_blocks) continue;
     size_t agree = 0;
-    while (agree < std::min(length, block.path.size()) && tokens[agree] == block.path[agree]) {
+    while (agree < std::min(tokens.size(), block.path.size()) &&
+           tokens[agree] == block.path[agree]) {
       ++agree;
     }
-    best = std::max(best, agree);
+    // A tenant sees of shared blocks whole ones only, and its own behind all shared ones.
+    const size_t before = block.shared_blocks * span_;
+    if (scope != kSharedScope && shared) agree -= agree % span_;
+    if (!shared && (agree < before || std::min(agree, limit) <= before)) continue;
+    agree = std::min(agree, limit);
+    const size_t blocks = (agree + span_ - 1) / span_;
+    const size_t shared_part = shared ? blocks : std::min(block.shared_blocks, blocks);
+    if (agree > best.tokens) best = {agree, shared_part};
+    if (agree == best.tokens) best.shared_blocks = std::max(best.shared_blocks, shared_part);
   }
   return best;
+}
+
+std::vector<BlockId> NaiveIndex::child_ids(const NaiveBlock& parent, ScopeId scope) const {
+  std::vector<BlockId> ids;
+  for (const NaiveBlock* child : children_of(parent)) {
+    if (child->scope == scope) ids.push_back(child->id);
+  }
+  return ids;
 }
 
 bool NaiveIndex::holds_parent(const NaiveBlock& child, size_t tier) const {
@@ -106,12 +124,13 @@ void NaiveIndex::expect_block_equal(const RadixIndex& index, const NaiveBlock& b
   ASSERT_EQ(entry.place, block.place);
   const TokenSpan tokens = TokenSpan(block.path).last(block.token_count);
   ASSERT_EQ(index.tokens(block.id), std::vector<TokenId>(tokens.begin(), tokens.end()));
-  const BlockHash root = root_hash(block.root);
-  ASSERT_EQ(index.find_child(root, entry.parent, tokens), block.id);
-  std::vector<BlockId> children;
-  for (const NaiveBlock* child : children_of(block)) children.push_back(child->id);
-  ASSERT_EQ(entry.children, children.size());
-  ASSERT_EQ(index.children(root, block.id), children);
+  ASSERT_EQ(index.scope(block.id), block.scope);
+  ASSERT_EQ(index.find_child(block.scope, entry.parent, tokens), block.id);
+  ASSERT_EQ(entry.children, children_of(block).size());
+  for (uint32_t scope = 0; scope < 4; ++scope) {
+    if (block.scope != kSharedScope && block.scope != ScopeId{scope}) continue;
+    ASSERT_EQ(index.children(ScopeId{scope}, block.id), child_ids(block, ScopeId{scope}));
+  }
   for (size_t tier = 0; tier < kTierCount; ++tier) {
     ASSERT_EQ(index.evictable(kAllTiers[tier]).contains(block.last_use, block.id),
               may_leave(block, tier))
@@ -142,13 +161,27 @@ void NaiveIndex::expect_equal(const RadixIndex& index) const {
     ASSERT_TRUE(parent == kNoBlock || seen.contains(parent)) << "a child before its parent";
     ASSERT_TRUE(seen.insert(block).second);
   }
+  for (uint32_t scope = 0; scope < 4; ++scope) {
+    for (BlockId block : index.blocks_of(ScopeId{scope})) {
+      ASSERT_EQ(index.scope(block), ScopeId{scope});
+      seen.erase(block);
+    }
+  }
+  ASSERT_TRUE(seen.empty()) << "each block is its scope's";
 }
 
-void NaiveIndex::expect_same_match(const RadixIndex& index, int root, TokenSpan tokens,
-                                   size_t limit, uint64_t build) const {
-  const PrefixMatch found = index.match(root_hash(root), tokens, limit, build);
-  ASSERT_EQ(found.tokens, match(root, tokens, limit, build));
+void NaiveIndex::expect_same_match(const RadixIndex& index, ScopeId scope, TokenSpan tokens,
+                                   size_t limit, uint64_t build, size_t shared_blocks) const {
+  const PrefixMatch found = index.match(scope, tokens, limit, build, shared_blocks);
+  const Longest expected = match(scope, tokens, limit, build, shared_blocks);
+  ASSERT_EQ(found.tokens, expected.tokens);
   ASSERT_EQ(found.blocks.size(), (found.tokens + span_ - 1) / span_);
+  size_t shared = 0;
+  while (shared < found.blocks.size() && index.scope(found.blocks[shared]) == kSharedScope) ++shared;
+  ASSERT_EQ(shared, expected.shared_blocks) << "of equal paths the one that shares most";
+  for (size_t i = shared; i < found.blocks.size(); ++i) {
+    ASSERT_EQ(index.scope(found.blocks[i]), scope) << "never back, never another tenant's";
+  }
   BlockId before = kNoBlock;
   std::vector<TokenId> path;
   for (BlockId block : found.blocks) {

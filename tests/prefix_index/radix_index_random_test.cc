@@ -11,7 +11,7 @@
 namespace ember {
 namespace {
 
-constexpr int kRoots = 2;
+constexpr uint32_t kScopes = 3;  // `shared` and two tenants
 constexpr size_t kMostBlocks = 24;
 
 // One random history. Two letters and short blocks make branches, splits and tails frequent.
@@ -52,7 +52,8 @@ class History {
     for (int i = 0; i < 4 && !::testing::Test::HasFatalFailure(); ++i) {
       const std::vector<TokenId> prompt = random_tokens(random_.below(4 * span_ + 1));
       const size_t limit = random_.below(3) == 0 ? random_.below(4 * span_) : prompt.size();
-      model_.expect_same_match(index_, pick_root(), prompt, limit, random_.below(3));
+      const size_t shared = random_.below(3) == 0 ? random_.below(3) : 0;
+      model_.expect_same_match(index_, pick_scope(), prompt, limit, random_.below(3), shared);
     }
   }
   const NaiveIndex& model() const { return model_; }
@@ -63,7 +64,7 @@ class History {
     for (TokenId& token : tokens) token = static_cast<TokenId>(random_.below(2));
     return tokens;
   }
-  int pick_root() { return static_cast<int>(random_.below(kRoots)); }
+  ScopeId pick_scope() { return ScopeId{static_cast<uint32_t>(random_.below(kScopes))}; }
   NaiveBlock* pick() {
     std::vector<NaiveBlock>& all = model_.blocks();
     return all.empty() ? nullptr : &all[random_.below(all.size())];
@@ -74,7 +75,13 @@ class History {
     if (parent != nullptr && parent->token_count < span_) parent = nullptr;
     if (model_.blocks().size() >= kMostBlocks) return;
     NaiveBlock block;
-    block.root = parent == nullptr ? pick_root() : parent->root;
+    block.scope = pick_scope();
+    if (parent != nullptr) {
+      block.shared_blocks = parent->shared_blocks;
+      if (parent->scope != kSharedScope) block.scope = parent->scope;
+      if (parent->scope == kSharedScope) block.shared_blocks = parent->path.size() / span_;
+    }
+    if (block.scope == kSharedScope) block.shared_blocks = 0;
     const bool full = random_.below(2) == 0;
     block.token_count = static_cast<uint32_t>(full ? span_ : 1 + random_.below(span_));
     const std::vector<TokenId> tokens = random_tokens(block.token_count);
@@ -87,13 +94,10 @@ class History {
     BlockHash hash;
     hash.bytes[3] = static_cast<uint8_t>(random_.below(4));
     block.id =
-        index_.insert(NaiveIndex::root_hash(block.root), parent == nullptr ? kNoBlock : parent->id,
-                      tokens, hash, block.build, block.last_use);
+        index_.insert(block.scope, parent == nullptr ? kNoBlock : parent->id, tokens, hash,
+                      block.build, block.last_use);
     for (const NaiveBlock& known : model_.blocks()) {
-      if (known.root != block.root || known.path != block.path ||
-          known.token_count != block.token_count) {
-        continue;
-      }
+      if (!known.same_place(block)) continue;
       ASSERT_EQ(known.id, block.id);
       ASSERT_EQ(index_.size(), before);
       return;
@@ -180,10 +184,17 @@ TEST(RadixIndexRandomTest, EvictionBySetsNeverStrandsABlock) {
       NaiveBlock block;
       const NaiveBlock* parent = nullptr;
       if (!model.blocks().empty()) parent = &model.blocks()[random.below(model.blocks().size())];
-      if (parent != nullptr) block.path = parent->path;
+      if (random.below(3) == 0) block.scope = ScopeId{1};
+      if (parent != nullptr) {
+        block.path = parent->path;
+        block.shared_blocks = parent->shared_blocks;
+        if (parent->scope != kSharedScope) block.scope = parent->scope;
+        if (parent->scope == kSharedScope) block.shared_blocks = parent->path.size() / 2;
+      }
+      if (block.scope == kSharedScope) block.shared_blocks = 0;
       block.token_count = 2;
       for (int t = 0; t < 2; ++t) block.path.push_back(static_cast<TokenId>(random.below(3)));
-      block.id = index.insert(NaiveIndex::root_hash(0), parent == nullptr ? kNoBlock : parent->id,
+      block.id = index.insert(block.scope, parent == nullptr ? kNoBlock : parent->id,
                               TokenSpan(block.path).last(2), BlockHash{}, 1, random.below(9));
       if (index.entry(block.id).anywhere()) continue;
       for (size_t tier = 0; tier < kTierCount; ++tier) {

@@ -50,7 +50,7 @@ class SmallState {
       const TokenSpan tokens = TokenSpan(path).subspan(begin, count);
       const size_t before = index_.size();
       const BlockId block =
-          index_.insert(NaiveIndex::root_hash(0), parent, tokens, BlockHash{}, 1, ++now_);
+          index_.insert(kSharedScope, parent, tokens, BlockHash{}, 1, ++now_);
       if (index_.size() > before) add_to_model(block, TokenSpan(path).first(begin + count), count);
       parent = block;
     }
@@ -69,7 +69,7 @@ class SmallState {
   void compare(const std::vector<Path>& prompts) const {
     model_.expect_equal(index_);
     for (const Path& prompt : prompts) {
-      model_.expect_same_match(index_, 0, prompt, prompt.size(), 1);
+      model_.expect_same_match(index_, kSharedScope, prompt, prompt.size(), 1);
       if (::testing::Test::HasFatalFailure()) return;
     }
   }
