@@ -106,9 +106,9 @@ void RadixIndex::Impl::walk(RunPoint point, TokenSpan rest, uint64_t build, Agre
 // in part where the prompt holds all of it.
 PrefixMatch RadixIndex::Impl::shared_walk(TokenSpan tokens, size_t limit, uint64_t build) const {
   const size_t blocks = (limit + span - 1) / span;
+  const TokenSpan seen = tokens.first(std::min(tokens.size(), blocks * span));
   PrefixMatch path;
-  walk(tree.root_point(kSharedScope, kNoBlock), tokens.first(std::min(tokens.size(), blocks * span)),
-       build, Agreement::kWholeBlocks, path);
+  walk(tree.root_point(kSharedScope, kNoBlock), seen, build, Agreement::kWholeBlocks, path);
   path.tokens = std::min(path.tokens, limit);
   return path;
 }

@@ -26,6 +26,7 @@
 #include "store/conversations.h"
 #include "store/kv_layout.h"
 #include "store/ram_plan.h"
+#include "store/tenants.h"
 
 namespace ember {
 
@@ -33,7 +34,7 @@ struct BlockCacheOptions {
   std::string store_path;  // empty: no store, device and host tiers only
   KvLayout layout;
   NamespaceHash name_space;  // engine/model/identity.h
-  std::string scope = "shared";
+  TenantPolicy tenants = {};
   uint64_t numerics_build = 0;        // only blocks of this build are used (policy `exact`)
   uint64_t ram_bytes = 0;             // see plan_ram
   uint64_t disk_bytes = 0;            // limit on all files of the store
@@ -122,7 +123,8 @@ class BlockCache {
   virtual ~BlockCache() = default;
 
   // --- a request
-  // Tokens of `prompt` that are known, at most prompt.size() - 1, by the best tier of their block.
+  // Tokens of `prompt` that are known to the request's scope, at most prompt.size() - 1, by the
+  // best tier of their block.
   struct Match {
     size_t tokens = 0;
     std::array<uint64_t, kTierCount> tokens_by_tier{};
@@ -130,14 +132,17 @@ class BlockCache {
     // completion, or do with what there is.
     bool looking_up = false;
   };
-  virtual Match match(TokenSpan prompt) = 0;
+  virtual Match match(TokenSpan prompt, const RequestScope& scope = {}) = 0;
   // Leases slots for `max_tokens` tokens and begins to restore the first `restore_tokens` of
   // `prompt` (at most what match said; 0: compute all). Errors: kCapacity when leases of others
-  // leave too few slots; kInvalidArgument when it could never fit.
+  // leave too few slots; kInvalidArgument when it could never fit, or the scope is refused
+  // (check_request_scope).
   virtual Result<std::unique_ptr<Chain>> open_chain(TokenSpan prompt, size_t restore_tokens,
-                                                    size_t max_tokens) = 0;
+                                                    size_t max_tokens,
+                                                    const RequestScope& scope = {}) = 0;
   // The latents of `tokens`, which follow the first chain.length() tokens, are in their slots now.
-  // Full blocks enter the index and are offloaded in the background.
+  // Full blocks enter the index, in the scope with which the chain was opened, and are offloaded in
+  // the background.
   virtual void commit(Chain& chain, TokenSpan tokens) = 0;
   // The turn's end: writes the unfinished block as a tail record, in the background, like all
   // offload. The chain can go on being used.
@@ -174,6 +179,7 @@ class BlockCache {
   struct Row {
     BlockHash hash;
     BlockHash parent;
+    std::string scope;
     uint32_t position = 0;
     uint32_t token_count = 0;
     uint64_t raw_bytes = 0;

@@ -157,6 +157,8 @@ std::string encode_record(const BlockRecord& record) {
   append_value(out, record.epoch);
   append_value(out, static_cast<uint16_t>(record.scope.size()));
   out.append(record.scope);
+  append_value(out, static_cast<uint16_t>(record.publisher.size()));
+  out.append(record.publisher);
   append_value(out, static_cast<uint16_t>(record.streams.size()));
   for (const Stream& stream : record.streams) append_stream(out, stream);
   append_value(out, static_cast<uint16_t>(record.groups.size()));
@@ -179,6 +181,7 @@ Result<BlockRecord> decode_record(std::string_view bytes) {
   auto token_count = reader.read<uint32_t>();
   record.epoch = reader.read<uint32_t>();
   record.scope = std::string(reader.read_bytes(reader.read<uint16_t>()));
+  record.publisher = std::string(reader.read_bytes(reader.read<uint16_t>()));
   EMBER_TRY(read_streams(reader, record.streams));
   EMBER_TRY(read_groups(reader, record.groups));
   EMBER_TRY(read_tokens(reader, token_count, record.tokens));

@@ -18,6 +18,7 @@
 //     token count n           4   1 .. block_tokens
 //     epoch                   4
 //     scope length s          2, then s bytes
+//     publisher length p      2, then p bytes
 //     stream count            2, then per stream: kind 2, body length 2, body
 //     group count             2, then per group:  first layer 4, layers 4, raw bytes 4,
 //                                                 stored bytes 4, codec 1, pad 3, XXH3-64 of raw 8
@@ -58,6 +59,7 @@ struct BlockRecord {
   bool tail = false;
   NamespaceHash name_space;
   std::string scope;
+  std::string publisher;  // of a block in `shared`: the tenant whose quota it counts on
   BlockHash hash;
   BlockHash parent;
   uint64_t numerics_build = 0;

@@ -48,28 +48,28 @@ BlockCacheImpl::BlockCacheImpl(const BlockCacheOptions& options, const CacheTuni
       layout_(options.layout),
       plan_(plan),
       parts_(std::move(parts)),
-      hasher_(parts_.secret, options.name_space, options.scope),
+      scopes_(parts_.secret, options.name_space, options.tenants),
       device_pool_(std::move(device_pool)),
       host_tier_(std::move(host_tier)),
-      ledger_(hasher_.root(), layout_.block_tokens(), *device_pool_, *host_tier_, clock_),
+      ledger_(scopes_, layout_.block_tokens(), *device_pool_, *host_tier_, clock_),
       context_{.device = device,
                .clock = clock_,
                .layout = layout_,
                .tickets = tickets_,
                .device_pool = *device_pool_,
                .host_tier = *host_tier_,
+               .scopes = scopes_,
                .ledger = ledger_,
                .tails = tails_,
                .counters = counters_,
                .health = health_,
                .tuning = tuning,
                .name_space = options.name_space,
-               .scope = options.scope,
                .numerics_build = options.numerics_build},
       restores_(context_),
       offload_(context_),
       dedup_(context_),
-      reopening_(context_, hasher_, offload_) {
+      reopening_(context_, offload_) {
   context_.flush_age_us = options.flush_age_us;
   adopt_store(!options.store_path.empty());
 }
@@ -178,6 +178,7 @@ std::vector<BlockCache::Row> BlockCacheImpl::rows() const {
     Row row;
     row.hash = entry.hash;
     row.parent = ledger_.parent_hash(block);
+    row.scope = scopes_.name(ledger_.index().scope(block));
     row.position = entry.position;
     row.token_count = entry.token_count;
     row.raw_bytes = entry.token_count * layout_.token_bytes();

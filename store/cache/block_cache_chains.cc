@@ -7,12 +7,31 @@
 
 namespace ember {
 
-BlockCache::Match BlockCacheImpl::match(TokenSpan prompt) {
+// For a tenant of whom nothing is stored there is no number yet; looking gives it none.
+ChainScope BlockCacheImpl::known_scope(const RequestScope& scope) const {
+  if (scope.tenant.empty()) return {};
+  const size_t shared_blocks =
+      scope.may_publish ? scope.publish_tokens / layout_.block_tokens() : 0;
+  return {scopes_.find(scope.tenant), shared_blocks};
+}
+
+Result<ChainScope> BlockCacheImpl::chain_scope(const RequestScope& scope) {
+  EMBER_TRY(check_request_scope(scope, scopes_.policy()));
+  ChainScope found = known_scope(scope);
+  if (found.own == kNoScope) {
+    EMBER_ASSIGN(found.own, scopes_.add(scope.tenant));
+  }
+  return found;
+}
+
+BlockCache::Match BlockCacheImpl::match(TokenSpan prompt, const RequestScope& scope) {
   Match match;
-  if (prompt.empty()) return match;
-  match.looking_up = reopening_.look_up(prompt);
-  const PrefixMatch found = ledger_.index().match(ledger_.root(), prompt, prompt.size() - 1,
-                                                  context_.numerics_build);
+  if (prompt.empty() || !check_request_scope(scope, scopes_.policy()).ok()) return match;
+  match.looking_up = reopening_.look_up(
+      prompt, scope.tenant.empty() ? std::string(kSharedScopeName) : scope.tenant);
+  const ChainScope asked = known_scope(scope);
+  const PrefixMatch found = ledger_.index().match(asked.own, prompt, prompt.size() - 1,
+                                                  context_.numerics_build, asked.shared_blocks);
   match.tokens = found.tokens;
   size_t rest = found.tokens;
   for (BlockId block : found.blocks) {
@@ -30,7 +49,9 @@ Tier BlockCacheImpl::best_tier(BlockId block) const {
 }
 
 Result<std::unique_ptr<Chain>> BlockCacheImpl::open_chain(TokenSpan prompt, size_t restore_tokens,
-                                                          size_t max_tokens) {
+                                                          size_t max_tokens,
+                                                          const RequestScope& scope) {
+  EMBER_ASSIGN(const ChainScope asked, chain_scope(scope));
   const size_t span = layout_.block_tokens();
   const size_t total = (std::max(max_tokens, prompt.size()) + span - 1) / span;
   const uint32_t capacity = device_pool_->slots().size();
@@ -41,7 +62,7 @@ Result<std::unique_ptr<Chain>> BlockCacheImpl::open_chain(TokenSpan prompt, size
                      ": raise ram_bytes"};
   }
   const int64_t began_us = clock_.now_us();
-  auto chain = std::make_unique<ChainImpl>(context_, restores_, open_chains_);
+  auto chain = std::make_unique<ChainImpl>(context_, restores_, open_chains_, asked);
   add_matches(*chain, prompt, std::min(restore_tokens, prompt.empty() ? 0 : prompt.size() - 1));
   const int64_t match_us = clock_.now_us() - began_us;
   std::optional<std::vector<SlotLease>> slots = take_slots(*chain, total);
@@ -60,7 +81,8 @@ Result<std::unique_ptr<Chain>> BlockCacheImpl::open_chain(TokenSpan prompt, size
 void BlockCacheImpl::add_matches(ChainImpl& chain, TokenSpan prompt, size_t limit) {
   if (limit == 0) return;
   const PrefixMatch found =
-      ledger_.index().match(ledger_.root(), prompt, limit, context_.numerics_build);
+      ledger_.index().match(chain.scope().own, prompt, limit, context_.numerics_build,
+                            chain.scope().shared_blocks);
   ledger_.use(found.blocks, true);
   size_t rest = found.tokens;
   for (BlockId block : found.blocks) {
@@ -115,15 +137,38 @@ bool BlockCacheImpl::heals(BlockId block) const {
   return entry.damaged || other_build;
 }
 
+BlockHash BlockCacheImpl::hash_after(ScopeId scope, BlockId parent, TokenSpan tokens) const {
+  const BlockHasher& hasher = scopes_.hasher(scope);
+  return hasher.next(parent == kNoBlock ? hasher.root() : ledger_.entry(parent).hash, tokens);
+}
+
+// Once a chain has left `shared` it does not come back. Until then a full block is shared if the
+// chain publishes it, or if it was published already: a tenant that computes it again (or heals it)
+// needs no copy of its own.
+ScopeId BlockCacheImpl::scope_of_next(const ChainImpl& chain, TokenSpan tokens) const {
+  const RadixIndex& index = ledger_.index();
+  const ChainScope& scope = chain.scope();
+  const BlockId parent = chain.blocks().empty() ? kNoBlock : chain.blocks().back();
+  if (parent != kNoBlock && index.scope(parent) != kSharedScope) return scope.own;
+  if (tokens.size() < layout_.block_tokens()) return scope.own;
+  const bool shared = chain.blocks().size() < scope.shared_blocks ||
+                      index.find_child(kSharedScope, parent, tokens) != kNoBlock;
+  return shared ? kSharedScope : scope.own;
+}
+
 void BlockCacheImpl::commit_block(ChainImpl& chain, size_t position) {
   const size_t span = layout_.block_tokens();
   const TokenSpan tokens = chain.tokens().subspan(position * span, span);
   const BlockId parent = position == 0 ? kNoBlock : chain.blocks().back();
-  const BlockHash& before = parent == kNoBlock ? hasher_.root() : ledger_.entry(parent).hash;
-  const BlockHash hash = hasher_.next(before, tokens);
-  const BlockId block = ledger_.insert(parent, tokens, hash, context_.numerics_build);
+  const ScopeId scope = scope_of_next(chain, tokens);
+  const bool published = scope != chain.scope().own &&
+                         ledger_.index().find_child(scope, parent, tokens) == kNoBlock;
+  const BlockId block = ledger_.insert(scope, parent, tokens, hash_after(scope, parent, tokens),
+                                       context_.numerics_build);
+  if (published) ledger_.set_publisher(block, chain.scope().own);
   chain.add_block(block);
   ++counters_.committed_blocks;
+  ++scopes_.counters(chain.scope().own).committed_blocks;
   if (heals(block)) {
     ledger_.reset(block, context_.numerics_build);
   } else if (ledger_.entry(block).anywhere()) {
@@ -144,8 +189,8 @@ void BlockCacheImpl::commit_tail(Chain& chain) {
   const TokenSpan tokens = ours.tokens().subspan(full * span);
   if (!tokens.empty()) {
     const BlockId parent = full == 0 ? kNoBlock : ours.blocks().back();
-    const BlockHash& before = parent == kNoBlock ? hasher_.root() : ledger_.entry(parent).hash;
-    const BlockId tail = ledger_.insert(parent, tokens, hasher_.next(before, tokens),
+    const ScopeId scope = scope_of_next(ours, tokens);
+    const BlockId tail = ledger_.insert(scope, parent, tokens, hash_after(scope, parent, tokens),
                                         context_.numerics_build);
     if (heals(tail)) ledger_.reset(tail, context_.numerics_build);
     ledger_.use({tail}, false);

@@ -21,6 +21,7 @@
 #include "store/cache/offload_executor.h"
 #include "store/cache/reopening.h"
 #include "store/cache/restore_executor.h"
+#include "store/cache/scope_book.h"
 #include "store/cache/store_parts.h"
 
 namespace ember {
@@ -34,9 +35,10 @@ class BlockCacheImpl final : public BlockCache {
                                                       Device& device);
   ~BlockCacheImpl() override;
 
-  Match match(TokenSpan prompt) override;
+  Match match(TokenSpan prompt, const RequestScope& scope = {}) override;
   Result<std::unique_ptr<Chain>> open_chain(TokenSpan prompt, size_t restore_tokens,
-                                            size_t max_tokens) override;
+                                            size_t max_tokens,
+                                            const RequestScope& scope = {}) override;
   void commit(Chain& chain, TokenSpan tokens) override;
   void commit_tail(Chain& chain) override;
   Ticket sync() override;
@@ -72,6 +74,10 @@ class BlockCacheImpl final : public BlockCache {
   Tier best_tier(BlockId block) const;
   void add_matches(ChainImpl& chain, TokenSpan prompt, size_t limit);
   std::optional<std::vector<SlotLease>> take_slots(ChainImpl& chain, size_t total);
+  ChainScope known_scope(const RequestScope& scope) const;
+  Result<ChainScope> chain_scope(const RequestScope& scope);
+  BlockHash hash_after(ScopeId scope, BlockId parent, TokenSpan tokens) const;
+  ScopeId scope_of_next(const ChainImpl& chain, TokenSpan tokens) const;
   void commit_block(ChainImpl& chain, size_t position);
   bool heals(BlockId block) const;
 
@@ -83,7 +89,7 @@ class BlockCacheImpl final : public BlockCache {
   StoreParts parts_;
   StoreHealth health_;
   BlockCacheStats counters_;
-  BlockHasher hasher_;
+  ScopeBook scopes_;
   std::unique_ptr<DevicePool> device_pool_;
   std::unique_ptr<HostTier> host_tier_;
   TicketRouter tickets_;

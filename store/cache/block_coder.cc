@@ -19,6 +19,7 @@ CodedBlock encode_block(const KvLayout& layout, const BlockIdentity& identity,
   coded.record.tail = identity.tail;
   coded.record.name_space = identity.name_space;
   coded.record.scope = identity.scope;
+  coded.record.publisher = identity.publisher;
   coded.record.hash = identity.hash;
   coded.record.parent = identity.parent;
   coded.record.numerics_build = identity.numerics_build;

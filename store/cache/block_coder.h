@@ -24,6 +24,7 @@ struct BlockIdentity {
   bool tail = false;
   NamespaceHash name_space;
   std::string scope;
+  std::string publisher;  // who pays for it; not a part of what the block is
   BlockHash hash;
   BlockHash parent;
   uint64_t numerics_build = 0;

@@ -7,10 +7,10 @@
 
 namespace ember {
 
-BlockLedger::BlockLedger(const BlockHash& root, uint32_t block_tokens, DevicePool& device,
+BlockLedger::BlockLedger(ScopeBook& scopes, uint32_t block_tokens, DevicePool& device,
                          HostTier& host, const Clock& clock)
-    : index_(block_tokens),
-      root_(root),
+    : scopes_(scopes),
+      index_(block_tokens),
       block_tokens_(block_tokens),
       device_(device),
       host_(host),
@@ -32,14 +32,40 @@ const BlockNotes& BlockLedger::notes(BlockId block) const {
 
 const BlockHash& BlockLedger::parent_hash(BlockId block) const {
   const BlockId parent = entry(block).parent;
-  return parent == kNoBlock ? root_ : entry(parent).hash;
+  return parent == kNoBlock ? scopes_.hasher(index_.scope(block)).root() : entry(parent).hash;
 }
 
-BlockId BlockLedger::insert(BlockId parent, TokenSpan tokens, const BlockHash& hash,
+ScopeId BlockLedger::payer(BlockId block) const {
+  const ScopeId scope = index_.scope(block);
+  if (scope != kSharedScope) return scope;
+  const auto found = publishers_.find(block);
+  return found == publishers_.end() ? kSharedScope : found->second;
+}
+
+void BlockLedger::set_publisher(BlockId block, ScopeId publisher) {
+  EMBER_CHECK(index_.scope(block) == kSharedScope, "only shared blocks are published");
+  EMBER_CHECK(!entry(block).in(Tier::kDisk), "who pays is known before a block is stored");
+  if (publisher != kSharedScope) publishers_[block] = publisher;
+}
+
+std::string BlockLedger::publisher(BlockId block) const {
+  const auto found = publishers_.find(block);
+  return found == publishers_.end() ? std::string() : scopes_.name(found->second);
+}
+
+std::vector<BlockId> BlockLedger::published_by(ScopeId publisher) const {
+  std::vector<BlockId> blocks;
+  for (const auto& [block, by] : publishers_) {
+    if (by == publisher) blocks.push_back(block);
+  }
+  return blocks;
+}
+
+BlockId BlockLedger::insert(ScopeId scope, BlockId parent, TokenSpan tokens, const BlockHash& hash,
                             uint64_t numerics_build) {
-  const BlockId known = index_.find_child(root_, parent, tokens);
+  const BlockId known = index_.find_child(scope, parent, tokens);
   if (known != kNoBlock) return known;
-  const BlockId block = index_.insert(root_, parent, tokens, hash, numerics_build, ++use_counter_);
+  const BlockId block = index_.insert(scope, parent, tokens, hash, numerics_build, ++use_counter_);
   const auto id = static_cast<size_t>(block);
   if (id >= notes_.size()) notes_.resize(id + 1);
   notes_[id] = BlockNotes{};
@@ -66,12 +92,12 @@ uint64_t BlockLedger::use_order(uint32_t position, const TouchRecord& touch) con
   return known - std::min<uint64_t>(known, position);
 }
 
-BlockId BlockLedger::adopt(BlockId parent, TokenSpan tokens, const BlockHash& hash,
+BlockId BlockLedger::adopt(ScopeId scope, BlockId parent, TokenSpan tokens, const BlockHash& hash,
                            uint64_t numerics_build, const TouchRecord& touch) {
-  const BlockId known = index_.find_child(root_, parent, tokens);
+  const BlockId known = index_.find_child(scope, parent, tokens);
   if (known != kNoBlock) return known;
   const uint32_t position = parent == kNoBlock ? 0 : entry(parent).position + 1;
-  const BlockId block = index_.insert(root_, parent, tokens, hash, numerics_build,
+  const BlockId block = index_.insert(scope, parent, tokens, hash, numerics_build,
                                       use_order(position, touch));
   const auto id = static_cast<size_t>(block);
   if (id >= notes_.size()) notes_.resize(id + 1);
@@ -163,15 +189,28 @@ void BlockLedger::unpublish_device(BlockId block, const SlotLease& lease) {
 }
 
 void BlockLedger::set_stored(BlockId block, int32_t epoch, uint64_t stored_bytes) {
+  uint64_t& counted = scopes_.counters(payer(block)).disk_bytes;
+  if (entry(block).in(Tier::kDisk)) counted -= notes(block).stored_bytes;
+  counted += stored_bytes;
   index_.set_place(block, Tier::kDisk, epoch);
   notes(block).stored_bytes = stored_bytes;
+}
+
+void BlockLedger::clear_disk(BlockId block) {
+  if (!entry(block).in(Tier::kDisk)) return;
+  scopes_.counters(payer(block)).disk_bytes -= notes(block).stored_bytes;
+  index_.clear_place(block, Tier::kDisk);
 }
 
 void BlockLedger::drop_copy(BlockId block, Tier tier) {
   const int32_t place = entry(block).place[static_cast<size_t>(tier)];
   const bool last = is_last_copy(block, tier);
-  index_.clear_place(block, tier);
-  retire(tier, place);
+  if (tier == Tier::kDisk) {
+    clear_disk(block);
+  } else {
+    index_.clear_place(block, tier);
+    retire(tier, place);
+  }
   if (last) {
     ++evicted_;
     // Its children cannot be reached until it is computed again: an honest hole.
@@ -201,12 +240,13 @@ void BlockLedger::mark_damaged(BlockId block) {
   if (!known.in(Tier::kDevice) && !known.in(Tier::kHost)) {
     set_damaged(block, true);
   } else if (known.in(Tier::kDisk)) {
-    index_.clear_place(block, Tier::kDisk);  // computed meanwhile: its next commit writes it again
+    clear_disk(block);  // computed meanwhile: its next commit writes it again
   }
 }
 
 void BlockLedger::reset(BlockId block, uint64_t numerics_build) {
   hold(block);  // the entry stays through the loss of its copies
+  clear_disk(block);
   for (Tier tier : kAllTiers) {
     const int32_t place = entry(block).place[static_cast<size_t>(tier)];
     if (place < 0) continue;
@@ -225,6 +265,7 @@ void BlockLedger::forget_if_gone(BlockId block) {
     if (known.anywhere() || known.children > 0 || notes(block).holders > 0) return;
     const BlockId parent = known.parent;
     set_damaged(block, false);
+    publishers_.erase(block);
     index_.erase(block);
     block = parent;
   }
@@ -239,10 +280,7 @@ bool BlockLedger::below_hole(BlockId block) const {
 
 std::optional<BlockLedger::DiskVictim> BlockLedger::take_disk_victim(uint64_t numerics_build) {
   const LeafLru& leaves = index_.evictable(Tier::kDisk);
-  const auto may_go = [&](BlockId block) {
-    const BlockNotes& note = notes(block);
-    return note.disk_readers == 0 && (note.holders == 0 || !is_last_copy(block, Tier::kDisk));
-  };
+  const auto may_go = [&](BlockId block) { return may_leave_disk(block); };
   std::optional<BlockId> victim;
   if (holes_ > 0) {
     victim = leaves.oldest([&](BlockId block) { return may_go(block) && below_hole(block); });
@@ -255,9 +293,51 @@ std::optional<BlockLedger::DiskVictim> BlockLedger::take_disk_victim(uint64_t nu
   }
   if (!victim) victim = leaves.oldest(may_go);
   if (!victim) return std::nullopt;
-  DiskVictim taken{entry(*victim).hash, is_tail(*victim), notes(*victim).stored_bytes};
-  drop_copy(*victim, Tier::kDisk);
+  return take_from_disk(*victim);
+}
+
+bool BlockLedger::may_leave_disk(BlockId block) const {
+  const BlockNotes& note = notes(block);
+  return note.disk_readers == 0 && (note.holders == 0 || !is_last_copy(block, Tier::kDisk));
+}
+
+BlockLedger::DiskVictim BlockLedger::take_from_disk(BlockId block) {
+  DiskVictim taken{entry(block).hash, is_tail(block), notes(block).stored_bytes};
+  drop_copy(block, Tier::kDisk);
   return taken;
+}
+
+// A pass looks at the payer's own blocks alone, and finds all leaves that are needed; another one
+// is for those that became leaves by it.
+std::vector<BlockLedger::DiskVictim> BlockLedger::take_victims_of(ScopeId payer, uint64_t bytes) {
+  std::vector<DiskVictim> taken;
+  uint64_t freed = 0;
+  bool found = true;
+  while (freed < bytes && found) {
+    found = false;
+    for (BlockId block : leaves_of(payer)) {
+      if (freed >= bytes) break;
+      taken.push_back(take_from_disk(block));
+      freed += taken.back().stored_bytes;
+      found = true;
+    }
+  }
+  return taken;
+}
+
+// Of what a payer has on disk, all that may go now, the oldest first.
+std::vector<BlockId> BlockLedger::leaves_of(ScopeId payer) const {
+  std::vector<BlockId> leaves = index_.blocks_of(payer);
+  const std::vector<BlockId> published = published_by(payer);
+  leaves.insert(leaves.end(), published.begin(), published.end());
+  std::erase_if(leaves, [&](BlockId block) {
+    return !index_.evictable(Tier::kDisk).contains(entry(block).last_use, block) ||
+           !may_leave_disk(block);
+  });
+  std::sort(leaves.begin(), leaves.end(), [&](BlockId a, BlockId b) {
+    return entry(a).last_use < entry(b).last_use;
+  });
+  return leaves;
 }
 
 void BlockLedger::drop_tier(Tier tier) {

@@ -3,7 +3,8 @@
 // Journey    commit, restore, offload -> [block_ledger] -> radix_index, slot pools
 // Owns       the radix index and a note for each of its blocks
 // Invariant  a place in the index names a ready slot (or a record that the disk accepted); a copy
-//            goes only if no lease holds it, the last one only if no chain or transfer needs it
+//            goes only if no lease holds it, the last one only if no chain or transfer needs it;
+//            the scope book counts on disk what the places say
 // Threads    engine thread only
 // Not here   moving bytes (store/cache/restore_executor.h, store/cache/offload_executor.h)
 //
@@ -14,6 +15,8 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
@@ -21,6 +24,7 @@
 #include "store/cache/device_pool.h"
 #include "store/disk_tier.h"
 #include "store/cache/host_tier.h"
+#include "store/cache/scope_book.h"
 
 namespace ember {
 
@@ -39,26 +43,33 @@ struct BlockNotes {
 
 class BlockLedger {
  public:
-  BlockLedger(const BlockHash& root, uint32_t block_tokens, DevicePool& device, HostTier& host,
+  BlockLedger(ScopeBook& scopes, uint32_t block_tokens, DevicePool& device, HostTier& host,
               const Clock& clock);
 
   const RadixIndex& index() const { return index_; }
-  const BlockHash& root() const { return root_; }
   const BlockEntry& entry(BlockId block) const { return index_.entry(block); }
   bool is_tail(BlockId block) const { return entry(block).token_count < block_tokens_; }
   BlockNotes& notes(BlockId block);
   const BlockNotes& notes(BlockId block) const;
-  // The hash of the block before this one; the root's for a first block.
+  // The tenant on whose quota the block counts: its own, or the one that published it; `shared`
+  // where there is none. The publisher's name is empty for what nobody published.
+  ScopeId payer(BlockId block) const;
+  void set_publisher(BlockId block, ScopeId publisher);
+  std::string publisher(BlockId block) const;
+  // Shared blocks that a tenant published, in no order.
+  std::vector<BlockId> published_by(ScopeId publisher) const;
+  // The hash of the block before this one; the scope's root for a first block.
   const BlockHash& parent_hash(BlockId block) const;
 
-  // The entry for `tokens` after `parent`, made if absent.
-  BlockId insert(BlockId parent, TokenSpan tokens, const BlockHash& hash, uint64_t numerics_build);
+  // The scope's entry for `tokens` after `parent`, made if absent.
+  BlockId insert(ScopeId scope, BlockId parent, TokenSpan tokens, const BlockHash& hash,
+                 uint64_t numerics_build);
   // Marks the blocks of one chain, root first, as used now.
   void use(const std::vector<BlockId>& blocks, bool hit);
   // At reopening: the entry for a block that the store holds, made if absent, as old as an earlier
   // process says. Older than all that is used from now on; blocks may come in any order.
-  BlockId adopt(BlockId parent, TokenSpan tokens, const BlockHash& hash, uint64_t numerics_build,
-                const TouchRecord& touch);
+  BlockId adopt(ScopeId scope, BlockId parent, TokenSpan tokens, const BlockHash& hash,
+                uint64_t numerics_build, const TouchRecord& touch);
   // The same for an entry that is there already: its hits, and its age unless it was used since.
   void recall(BlockId block, const TouchRecord& touch);
 
@@ -93,6 +104,9 @@ class BlockLedger {
     uint64_t stored_bytes = 0;
   };
   std::optional<DiskVictim> take_disk_victim(uint64_t numerics_build);
+  // Leaves of one payer, the oldest first, until `bytes` are forgotten or none is left that may go.
+  // Cost: linear in the payer's own blocks.
+  std::vector<DiskVictim> take_victims_of(ScopeId payer, uint64_t bytes);
 
   // Copies in a tier that no lease holds and a lower tier has.
   void drop_tier(Tier tier);
@@ -117,6 +131,10 @@ class BlockLedger {
   std::optional<SlotLease> take_slot(Tier tier);
   std::optional<BlockId> spare_copy(Tier tier) const;
   std::vector<BlockId>& residents(Tier tier) { return residents_[static_cast<size_t>(tier)]; }
+  bool may_leave_disk(BlockId block) const;
+  DiskVictim take_from_disk(BlockId block);
+  std::vector<BlockId> leaves_of(ScopeId payer) const;
+  void clear_disk(BlockId block);
   bool unleased(BlockId block, Tier tier) const;
   bool is_last_copy(BlockId block, Tier tier) const;
   bool below_hole(BlockId block) const;
@@ -124,8 +142,8 @@ class BlockLedger {
   void set_damaged(BlockId block, bool damaged);
   void retire(Tier tier, int32_t slot);
 
+  ScopeBook& scopes_;
   RadixIndex index_;
-  BlockHash root_;
   uint32_t block_tokens_;
   DevicePool& device_;
   HostTier& host_;
@@ -133,6 +151,7 @@ class BlockLedger {
   std::vector<BlockNotes> notes_;                  // by BlockId
   std::array<std::vector<BlockId>, 2> residents_;  // by slot of the device and of the host tier
   std::vector<std::pair<BlockId, BlockHash>> touched_;
+  std::unordered_map<BlockId, ScopeId> publishers_;  // of shared blocks
   const uint64_t opened_unix_us_;
   uint64_t use_counter_;  // goes on from the time of opening, so earlier uses have their own place
   size_t holes_ = 0;

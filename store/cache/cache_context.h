@@ -12,6 +12,7 @@
 #include "store/block_cache.h"
 #include "store/cache/block_coder.h"
 #include "store/cache/block_ledger.h"
+#include "store/cache/scope_book.h"
 #include "store/cache/tail_ledger.h"
 #include "store/cache/ticket_router.h"
 
@@ -35,6 +36,7 @@ struct CacheContext {
   TicketRouter& tickets;
   DevicePool& device_pool;
   HostTier& host_tier;
+  ScopeBook& scopes;
   BlockLedger& ledger;
   TailLedger& tails;
   BlockCacheStats& counters;
@@ -42,7 +44,6 @@ struct CacheContext {
   CacheTuning tuning;
   // What every record of ours says.
   NamespaceHash name_space;
-  std::string scope;
   uint64_t numerics_build = 0;
   // The store; null where there is none or a part of it is damaged.
   DiskTier* disk = nullptr;
@@ -58,7 +59,8 @@ struct CacheContext {
     BlockIdentity identity;
     identity.tail = ledger.is_tail(block);
     identity.name_space = name_space;
-    identity.scope = scope;
+    identity.scope = scopes.name(ledger.index().scope(block));
+    identity.publisher = ledger.publisher(block);
     identity.hash = entry.hash;
     identity.parent = ledger.parent_hash(block);
     identity.numerics_build = entry.numerics_build;

@@ -8,8 +8,9 @@
 
 namespace ember {
 
-ChainImpl::ChainImpl(CacheContext& context, RestoreExecutor& restores, size_t& open_chains)
-    : context_(context), restores_(restores), open_chains_(open_chains) {
+ChainImpl::ChainImpl(CacheContext& context, RestoreExecutor& restores, size_t& open_chains,
+                     const ChainScope& scope)
+    : context_(context), restores_(restores), open_chains_(open_chains), scope_(scope) {
   ++open_chains_;
 }
 
@@ -155,7 +156,9 @@ void ChainImpl::conclude() {
   matched_.clear();
   tokens_.resize(length_);
   for (size_t i = 0; i < table_.size(); ++i) table_[i] = slot(i).slot();
+  ScopeCounters& own = context_.scopes.counters(scope_.own);
   for (size_t t = 0; t < kTierCount; ++t) {
+    own.restored_tokens[t] += report_.restored_tokens[t];
     context_.counters.restored_tokens[t] += report_.restored_tokens[t];
   }
   report_.restore_us = context_.clock.now_us() - started_us_;

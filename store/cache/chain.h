@@ -21,9 +21,16 @@
 
 namespace ember {
 
+// Where a chain's blocks go: the first `shared_blocks` to `shared`, then its own scope's.
+struct ChainScope {
+  ScopeId own = kSharedScope;
+  size_t shared_blocks = 0;
+};
+
 class ChainImpl final : public Chain, private FillWaiter {
  public:
-  ChainImpl(CacheContext& context, RestoreExecutor& restores, size_t& open_chains);
+  ChainImpl(CacheContext& context, RestoreExecutor& restores, size_t& open_chains,
+            const ChainScope& scope);
   ~ChainImpl() override;
   ChainImpl(const ChainImpl&) = delete;
   ChainImpl& operator=(const ChainImpl&) = delete;
@@ -32,6 +39,8 @@ class ChainImpl final : public Chain, private FillWaiter {
   size_t length() const override { return length_; }
   bool ready() const override { return ready_; }
   const RestoreReport& restore_report() const override { return report_; }
+
+  const ChainScope& scope() const { return scope_; }
 
   // --- opening: matched blocks in order, then the chain's own slots, then start
   struct Matched {
@@ -76,6 +85,7 @@ class ChainImpl final : public Chain, private FillWaiter {
   CacheContext& context_;
   RestoreExecutor& restores_;
   size_t& open_chains_;
+  const ChainScope scope_;
   std::vector<SlotLease> own_;
   std::vector<SlotLease> shared_;
   std::vector<int32_t> table_;

@@ -231,7 +231,7 @@ void OffloadExecutor::accept(OffloadJob& job) {
   if (job.is_tail()) {
     context_.ledger.set_stored(job.block, kTailEpoch, record.stored_bytes());
     context_.tails.add(record);
-    supersede(record.parent, record.tokens);
+    supersede(record.scope, record.parent, record.tokens);
     while (context_.tails.bytes() > context_.tails_limit_bytes && drop_oldest_tail()) {
     }
   } else {
@@ -240,7 +240,8 @@ void OffloadExecutor::accept(OffloadJob& job) {
     foreign_hashes_.erase(record.hash);
     ++context_.counters.offloaded_blocks;
     if (unflushed_.empty()) oldest_unflushed_us_ = context_.clock.now_us();
-    unflushed_.push_back({job.order, record.hash, record.parent, record.tokens});
+    unflushed_.push_back(
+        {job.order, record.hash, record.scope, record.parent, record.tokens});
   }
   queue_.remove(&job);
 }

@@ -59,6 +59,7 @@ class OffloadExecutor {
   struct Unflushed {
     uint64_t order = 0;
     BlockHash hash;
+    std::string scope;
     BlockHash parent;
     std::vector<TokenId> tokens;
   };
@@ -91,7 +92,7 @@ class OffloadExecutor {
   void write_again(const BlockHash& hash);
   void settle_syncs();
   void forget_tail(const BlockHash& hash);
-  void supersede(const BlockHash& parent, TokenSpan tokens);
+  void supersede(const std::string& scope, const BlockHash& parent, TokenSpan tokens);
   void on_write_lane(HostTask task, TicketRouter::Then then);
 
   CacheContext& context_;

@@ -118,8 +118,9 @@ void OffloadExecutor::forget_tail(const BlockHash& hash) {
   }
 }
 
-void OffloadExecutor::supersede(const BlockHash& parent, TokenSpan tokens) {
-  for (const BlockHash& shorter : context_.tails.superseded_by(parent, tokens)) {
+void OffloadExecutor::supersede(const std::string& scope, const BlockHash& parent,
+                                TokenSpan tokens) {
+  for (const BlockHash& shorter : context_.tails.superseded_by(scope, parent, tokens)) {
     forget_tail(shorter);
   }
 }
@@ -168,7 +169,7 @@ void OffloadExecutor::flushed(size_t count, const Status& status) {
   if (unflushed_.empty()) turn_ended_us_ = -1;
   if (status.ok()) {
     context_.counters.durable_blocks += count;
-    for (const Unflushed& block : settled) supersede(block.parent, block.tokens);
+    for (const Unflushed& block : settled) supersede(block.scope, block.parent, block.tokens);
     return;
   }
   context_.counters.offload_failures += count;

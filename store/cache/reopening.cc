@@ -20,30 +20,42 @@ constexpr size_t kMostKnownMissing = 4096;
 // Runs on the read lane: decides of each record whether it may enter.
 class Reopening::Prover {
  public:
-  Prover(const KvLayout& layout, const BlockHasher& hasher, const NamespaceHash& name_space,
-         const std::string& scope)
-      : layout_(layout), hasher_(hasher), name_space_(name_space), scope_(scope) {}
+  Prover(const KvLayout& layout, const ScopeBook& scopes, const NamespaceHash& name_space)
+      : layout_(layout), scopes_(scopes), name_space_(name_space) {}
 
   bool is_ours(const BlockRecord& record) const {
-    return record.name_space == name_space_ && record.scope == scope_;
+    return record.name_space == name_space_ && !record.scope.empty();
   }
-  bool is_damaged(const BlockRecord& record) const {
+  bool is_damaged(const BlockRecord& record) {
     return !check_record_shape(record, layout_).ok() ||
-           hasher_.next(record.parent, record.tokens) != record.hash;
+           next(record.scope, record.parent, record.tokens) != record.hash;
   }
 
   size_t block_tokens() const { return layout_.block_tokens(); }
-  BlockHash next(const BlockHash& parent, TokenSpan tokens) const {
-    return hasher_.next(parent, tokens);
+  BlockHash next(const std::string& scope, const BlockHash& parent, TokenSpan tokens) {
+    auto hasher = hashers_.find(scope);
+    if (hasher == hashers_.end()) {
+      if (hashers_.size() == ScopeBook::kMaxScopes) hashers_.clear();
+      hasher = hashers_.emplace(scope, scopes_.make_hasher(scope)).first;
+    }
+    return hasher->second.next(parent, tokens);
   }
 
   static Found found(BlockRecord record, const TouchRecord& touch) {
     const uint64_t stored_bytes = record.stored_bytes();
-    return {record.hash,  record.parent, record.numerics_build, record.position,
-            record.epoch, stored_bytes,  touch,                 std::move(record.tokens)};
+    return {record.hash,
+            record.parent,
+            record.numerics_build,
+            record.position,
+            record.epoch,
+            stored_bytes,
+            touch,
+            std::move(record.tokens),
+            std::move(record.scope),
+            std::move(record.publisher)};
   }
 
-  void prove(DiskTier::ScanStep scanned, Step& step) const {
+  void prove(DiskTier::ScanStep scanned, Step& step) {
     step.cursor = std::move(scanned.cursor);
     step.done = scanned.done;
     step.unreadable = scanned.found.unreadable;
@@ -60,13 +72,13 @@ class Reopening::Prover {
 
  private:
   const KvLayout& layout_;
-  const BlockHasher& hasher_;
+  const ScopeBook& scopes_;  // of which only make_hasher is used
   NamespaceHash name_space_;
-  std::string scope_;
+  std::unordered_map<std::string, BlockHasher> hashers_;
 };
 
 Reopening::Prover Reopening::prover() const {
-  return {context_.layout, hasher_, context_.name_space, context_.scope};
+  return {context_.layout, context_.scopes, context_.name_space};
 }
 
 Status Reopening::begin() {
@@ -96,7 +108,8 @@ void Reopening::start_step() {
   ticket_out_ = true;
   const Ticket ticket = context_.device.run_host(
       HostLane::kRead,
-      [disk, step, prover = prover(), most = context_.tuning.records_of_a_step]() -> Status {
+      [disk, step, prover = prover(),
+       most = context_.tuning.records_of_a_step]() mutable -> Status {
         EMBER_ASSIGN(DiskTier::ScanStep scanned, disk->scan(step->cursor, most));
         prover.prove(std::move(scanned), *step);
         return {};
@@ -143,7 +156,7 @@ void Reopening::take(Step& step) {
   unreadable_ += step.unreadable;
   offload_.add_foreign(step.foreign);
   for (Found& found : step.found) {
-    if (parent_of(found.parent, found.position)) {
+    if (parent_of(found.scope, found.parent, found.position)) {
       ready_.push_back(std::move(found));
     } else {
       const BlockHash parent = found.parent;
@@ -154,13 +167,19 @@ void Reopening::take(Step& step) {
 }
 
 // The parent's entry: kNoBlock for a first block; nothing if it has not come.
-std::optional<BlockId> Reopening::parent_of(const BlockHash& parent, uint32_t position) const {
+std::optional<BlockId> Reopening::parent_of(const std::string& scope, const BlockHash& parent,
+                                            uint32_t position) const {
+  const Result<ScopeId> own = context_.scopes.add(scope);
+  if (!own.ok()) return std::nullopt;  // too many scopes: it stays unreachable
   if (position == 0) {
-    if (parent != hasher_.root()) return std::nullopt;
+    if (parent != context_.scopes.hasher(*own).root()) return std::nullopt;
     return kNoBlock;
   }
-  const BlockId block = context_.ledger.index().find(parent);
+  const RadixIndex& index = context_.ledger.index();
+  const BlockId block = index.find(parent);
   if (block == kNoBlock || context_.ledger.is_tail(block)) return std::nullopt;
+  const ScopeId above = index.scope(block);
+  if (above != *own && above != kSharedScope) return std::nullopt;
   if (context_.ledger.entry(block).position + 1 != position) return std::nullopt;
   return block;
 }
@@ -174,14 +193,15 @@ void Reopening::enter_ready(size_t most) {
 }
 
 void Reopening::enter(const Found& found) {
-  const std::optional<BlockId> parent = parent_of(found.parent, found.position);
+  const std::optional<BlockId> parent = parent_of(found.scope, found.parent, found.position);
   if (!parent) {  // forgotten since it came
     ++unreachable_;
     const ForeignRecord aside{found.hash, found.position, found.stored_bytes};
     return offload_.add_foreign({&aside, 1});
   }
   BlockLedger& ledger = context_.ledger;
-  const BlockId known = ledger.index().find_child(ledger.root(), *parent, found.tokens);
+  const ScopeId scope = context_.scopes.find(found.scope);
+  const BlockId known = ledger.index().find_child(scope, *parent, found.tokens);
   if (known != kNoBlock) {
     // Asked for by a prompt, or computed anew, since opening.
     const BlockEntry& entry = ledger.entry(known);
@@ -194,7 +214,11 @@ void Reopening::enter(const Found& found) {
     return release_children(found.hash, known);
   }
   const BlockId block =
-      ledger.adopt(*parent, found.tokens, found.hash, found.numerics_build, found.touch);
+      ledger.adopt(scope, *parent, found.tokens, found.hash, found.numerics_build, found.touch);
+  if (scope == kSharedScope && !found.publisher.empty()) {
+    const Result<ScopeId> publisher = context_.scopes.add(found.publisher);
+    if (publisher.ok()) ledger.set_publisher(block, *publisher);
+  }
   ledger.set_stored(block, static_cast<int32_t>(found.epoch & 0x7fffffffu), found.stored_bytes);
   if (found.numerics_build != context_.numerics_build) ledger.expect_foreign_builds();
   release_children(found.hash, block);
@@ -210,7 +234,7 @@ void Reopening::release_children(const BlockHash& hash, BlockId block) {
 }
 
 void Reopening::take_tail(BlockRecord record) {
-  const Prover rules = prover();
+  Prover rules = prover();
   if (!rules.is_ours(record)) {
     context_.tails.add(std::move(record));  // another namespace's: counted, and the first to go
     return;
@@ -222,7 +246,7 @@ void Reopening::take_tail(BlockRecord record) {
     doomed_tails_.push_back(hash);
     return;
   }
-  const std::optional<BlockId> known = parent_of(parent, record.position);
+  const std::optional<BlockId> known = parent_of(record.scope, parent, record.position);
   context_.tails.add(std::move(record));
   if (known) return enter_tail(*known, hash);
   waiting_tails_.emplace(parent, hash);
@@ -231,30 +255,53 @@ void Reopening::take_tail(BlockRecord record) {
 void Reopening::enter_tail(BlockId parent, const BlockHash& hash) {
   const BlockRecord* record = context_.tails.find(hash);
   if (record == nullptr) return;  // it has made room since
-  const BlockId block = context_.ledger.adopt(parent, record->tokens, hash,
-                                              record->numerics_build, TouchRecord{});
+  if (!parent_of(record->scope, record->parent, record->position)) return;
+  const BlockId block =
+      context_.ledger.adopt(context_.scopes.find(record->scope), parent, record->tokens, hash,
+                            record->numerics_build, TouchRecord{});
   if (context_.ledger.entry(block).numerics_build != record->numerics_build) return;
   context_.ledger.set_stored(block, kTailEpoch, record->stored_bytes());
 }
 
-bool Reopening::look_up(TokenSpan prompt) {
+bool Reopening::look_up(TokenSpan prompt, const std::string& scope) {
   if (!walking_) return false;
+  const bool shared = ask(prompt, scope, true);
+  const bool own = scope != kSharedScopeName && ask(prompt, scope, false);
+  return shared || own;
+}
+
+// Walks what the index has, as far as `shared` goes if that is asked for, then in the scope; from
+// there on the disk is asked.
+bool Reopening::ask(TokenSpan prompt, const std::string& scope, bool shared) {
   const size_t span = context_.layout.block_tokens();
-  const BlockLedger& ledger = context_.ledger;
+  const RadixIndex& index = context_.ledger.index();
+  const ScopeId own = context_.scopes.find(scope);
   BlockId parent = kNoBlock;
   size_t at = 0;
-  for (; at + span <= prompt.size(); at += span) {
-    const BlockId block =
-        ledger.index().find_child(ledger.root(), parent, prompt.subspan(at, span));
+  while (at + span <= prompt.size()) {
+    const TokenSpan tokens = prompt.subspan(at, span);
+    BlockId block = shared ? index.find_child(kSharedScope, parent, tokens) : kNoBlock;
+    // Its own first block is asked for apart.
+    const bool may_be_own = own != kNoScope && (!shared || parent != kNoBlock);
+    if (block == kNoBlock && may_be_own) block = index.find_child(own, parent, tokens);
     if (block == kNoBlock) break;
+    shared = shared && index.scope(block) == kSharedScope;
     parent = block;
+    at += span;
   }
   const size_t blocks = std::min((prompt.size() - at) / span, kLookUpBlocks);
   if (blocks == 0) return false;
   auto asked = std::make_shared<LookUp>();
-  asked->parent = parent == kNoBlock ? ledger.root() : ledger.entry(parent).hash;
+  asked->scope = scope;
+  asked->shared = shared;
+  const BlockHasher hasher = context_.scopes.make_hasher(scope);
+  if (parent != kNoBlock) {
+    asked->parent = context_.ledger.entry(parent).hash;
+  } else {
+    asked->parent = shared ? context_.scopes.hasher(kSharedScope).root() : hasher.root();
+  }
   asked->position = static_cast<uint32_t>(at / span);
-  const BlockHash first = hasher_.next(asked->parent, prompt.subspan(at, span));
+  const BlockHash first = hasher.next(asked->parent, prompt.subspan(at, span));
   if (known_missing_.contains(first)) return false;
   if (asked_.contains(first) || asked_.size() >= kMostLookUps) return true;
   const TokenSpan tokens = prompt.subspan(at, blocks * span);
@@ -267,7 +314,7 @@ void Reopening::start_look_up(std::shared_ptr<LookUp> asked, const BlockHash& fi
   asked_.insert(first);
   DiskTier* disk = context_.disk;
   const Ticket ticket = context_.device.run_host(
-      HostLane::kRead, [disk, asked, prover = prover()]() -> Status {
+      HostLane::kRead, [disk, asked, prover = prover()]() mutable -> Status {
         read_blocks(*disk, prover, *asked);
         return {};
       });
@@ -282,27 +329,38 @@ void Reopening::start_look_up(std::shared_ptr<LookUp> asked, const BlockHash& fi
   });
 }
 
-// On the read lane. A block that cannot be read is as good as missing.
-void Reopening::read_blocks(DiskTier& disk, const Prover& prover, LookUp& asked) {
+// On the read lane. A block that cannot be read is as good as missing. `missing` names the first
+// block that is not there, as the scope's own.
+void Reopening::read_blocks(DiskTier& disk, Prover& prover, LookUp& asked) {
   const size_t span = prover.block_tokens();
-  BlockHash parent = asked.parent;
+  const std::string shared_name(kSharedScopeName);
   for (size_t at = 0; at < asked.tokens.size(); at += span) {
     const TokenSpan tokens = TokenSpan(asked.tokens).subspan(at, span);
-    const BlockHash hash = prover.next(parent, tokens);
-    Result<std::optional<BlockRecord>> read = disk.read_record(hash);
-    asked.missing = hash;
-    if (!read.ok() || !read->has_value()) return;
-    BlockRecord& record = **read;
-    const bool right = prover.is_ours(record) && !record.tail && record.parent == parent &&
-                       record.position == asked.position + at / span &&
-                       std::equal(tokens.begin(), tokens.end(), record.tokens.begin(),
-                                  record.tokens.end()) &&
-                       !prover.is_damaged(record);
-    if (!right) return;
-    asked.found.push_back(prover.found(std::move(record), TouchRecord{}));
-    parent = hash;
+    asked.missing = prover.next(asked.scope, asked.parent, tokens);
+    if (asked.shared && read_block(disk, prover, shared_name, tokens, asked)) continue;
+    if (asked.scope == shared_name) return;
+    if (!read_block(disk, prover, asked.scope, tokens, asked)) return;
   }
   asked.missing = BlockHash{};
+}
+
+// The block of this scope after those that were found; false if it is not there.
+bool Reopening::read_block(DiskTier& disk, Prover& prover, const std::string& scope,
+                           TokenSpan tokens, LookUp& asked) {
+  const BlockHash hash = prover.next(scope, asked.parent, tokens);
+  Result<std::optional<BlockRecord>> read = disk.read_record(hash);
+  if (!read.ok() || !read->has_value()) return false;
+  BlockRecord& record = **read;
+  const bool right =
+      prover.is_ours(record) && record.scope == scope && !record.tail &&
+      record.parent == asked.parent && record.position == asked.position + asked.found.size() &&
+      std::equal(tokens.begin(), tokens.end(), record.tokens.begin(), record.tokens.end()) &&
+      !prover.is_damaged(record);
+  if (!right) return false;
+  asked.found.push_back(prover.found(std::move(record), TouchRecord{}));
+  asked.parent = hash;
+  asked.shared = asked.shared && scope == kSharedScopeName;
+  return true;
 }
 
 void Reopening::finish() {

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -27,8 +28,8 @@ namespace ember {
 
 class Reopening {
  public:
-  Reopening(CacheContext& context, const BlockHasher& hasher, OffloadExecutor& offload)
-      : context_(context), hasher_(hasher), offload_(offload) {}
+  Reopening(CacheContext& context, OffloadExecutor& offload)
+      : context_(context), offload_(offload) {}
 
   // Lists the tails and takes the first step of the walk, so that a small store is known when this
   // returns. Errors: kCorruption or kIo when the store's metadata cannot be read.
@@ -39,9 +40,10 @@ class Reopening {
   void stop() { walking_ = false; }
   bool loading() const { return context_.loading; }
 
-  // While loading: asks the disk for those full blocks of the prompt that the index does not have.
+  // While loading: asks the disk for those full blocks of the prompt that the index does not have,
+  // for a scope: as far as `shared` has them and then its own, and its own from the root on.
   // True while the answer is under way; the blocks found have entered when it is false.
-  bool look_up(TokenSpan prompt);
+  bool look_up(TokenSpan prompt, const std::string& scope);
 
   uint64_t unreadable() const { return unreadable_; }    // records that are damaged
   uint64_t unreachable() const { return unreachable_; }  // ours, but the parent is missing
@@ -57,6 +59,8 @@ class Reopening {
     uint64_t stored_bytes = 0;
     TouchRecord touch;
     std::vector<TokenId> tokens;
+    std::string scope;
+    std::string publisher;
   };
   // A step's outcome; written by its task alone until its ticket ends.
   struct Step {
@@ -70,6 +74,8 @@ class Reopening {
   // The blocks of a prompt from the first unknown one on; written by its task alone until it ends.
   struct LookUp {
     std::vector<TokenId> tokens;
+    std::string scope;
+    bool shared = false;  // the next block may be one of `shared`
     BlockHash parent;
     uint32_t position = 0;
     std::vector<Found> found;
@@ -84,16 +90,19 @@ class Reopening {
   void enter_ready(size_t most);
   void enter(const Found& found);
   void finish();
-  std::optional<BlockId> parent_of(const BlockHash& parent, uint32_t position) const;
+  std::optional<BlockId> parent_of(const std::string& scope, const BlockHash& parent,
+                                   uint32_t position) const;
+  bool ask(TokenSpan prompt, const std::string& scope, bool shared);
   void start_look_up(std::shared_ptr<LookUp> asked, const BlockHash& first);
-  static void read_blocks(DiskTier& disk, const Prover& prover, LookUp& asked);
+  static void read_blocks(DiskTier& disk, Prover& prover, LookUp& asked);
+  static bool read_block(DiskTier& disk, Prover& prover, const std::string& scope,
+                         TokenSpan tokens, LookUp& asked);
   // Entries of tails and blocks that waited for this block.
   void release_children(const BlockHash& hash, BlockId block);
   void take_tail(BlockRecord record);
   void enter_tail(BlockId parent, const BlockHash& hash);
 
   CacheContext& context_;
-  const BlockHasher& hasher_;
   OffloadExecutor& offload_;
   std::shared_ptr<Step> step_;  // the last one, or under way
   bool walking_ = false;        // there are more records to come

@@ -42,12 +42,14 @@ std::optional<BlockHash> TailLedger::oldest() const {
   return by_order_.begin()->second;
 }
 
-std::vector<BlockHash> TailLedger::superseded_by(const BlockHash& parent,
+std::vector<BlockHash> TailLedger::superseded_by(const std::string& scope, const BlockHash& parent,
                                                  TokenSpan tokens) const {
   std::vector<BlockHash> shorter;
   const auto [first, last] = by_parent_.equal_range(parent);
   for (auto it = first; it != last; ++it) {
-    const std::vector<TokenId>& tail = tails_.at(it->second).record.tokens;
+    const BlockRecord& record = tails_.at(it->second).record;
+    if (record.scope != scope) continue;  // the parent may be shared by many
+    const std::vector<TokenId>& tail = record.tokens;
     if (tail.size() < tokens.size() && std::equal(tail.begin(), tail.end(), tokens.begin())) {
       shorter.push_back(it->second);
     }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -25,8 +26,9 @@ class TailLedger {
   const BlockRecord* find(const BlockHash& hash) const;
   // The one written first; nothing if there is none.
   std::optional<BlockHash> oldest() const;
-  // Tails after `parent` whose tokens a stored, longer run of tokens begins with.
-  std::vector<BlockHash> superseded_by(const BlockHash& parent, TokenSpan tokens) const;
+  // The scope's tails after `parent` whose tokens a stored, longer run of tokens begins with.
+  std::vector<BlockHash> superseded_by(const std::string& scope, const BlockHash& parent,
+                                       TokenSpan tokens) const;
 
   size_t size() const { return tails_.size(); }
   uint64_t bytes() const { return bytes_; }  // payloads and token ids

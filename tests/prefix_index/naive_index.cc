@@ -177,7 +177,9 @@ void NaiveIndex::expect_same_match(const RadixIndex& index, ScopeId scope, Token
   ASSERT_EQ(found.tokens, expected.tokens);
   ASSERT_EQ(found.blocks.size(), (found.tokens + span_ - 1) / span_);
   size_t shared = 0;
-  while (shared < found.blocks.size() && index.scope(found.blocks[shared]) == kSharedScope) ++shared;
+  for (BlockId block : found.blocks) {
+    if (index.scope(block) == kSharedScope) ++shared;
+  }
   ASSERT_EQ(shared, expected.shared_blocks) << "of equal paths the one that shares most";
   for (size_t i = shared; i < found.blocks.size(); ++i) {
     ASSERT_EQ(index.scope(found.blocks[i]), scope) << "never back, never another tenant's";

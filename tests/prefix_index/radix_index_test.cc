@@ -15,6 +15,7 @@ namespace {
 using Tokens = std::vector<TokenId>;
 constexpr uint32_t kSpan = 4;
 constexpr uint64_t kBuild = 5;
+constexpr ScopeId kScope = kSharedScope;
 
 BlockHash hash_of(uint64_t number) {
   BlockHash hash;
@@ -26,12 +27,12 @@ class RadixIndexTest : public ::testing::Test {
  protected:
   // Inserts a block and puts it on disk.
   BlockId add(BlockId parent, const Tokens& tokens, uint64_t hash = 1) {
-    const BlockId block = index_.insert(kSharedScope, parent, tokens, hash_of(hash), kBuild, ++now_);
+    const BlockId block = index_.insert(kScope, parent, tokens, hash_of(hash), kBuild, ++now_);
     index_.set_place(block, Tier::kDisk, 0);
     return block;
   }
   PrefixMatch match(const Tokens& tokens) const {
-    return index_.match(kSharedScope, tokens, tokens.size(), kBuild);
+    return index_.match(kScope, tokens, tokens.size(), kBuild);
   }
   void TearDown() override { index_.check_invariants(); }
 
@@ -43,7 +44,7 @@ TEST_F(RadixIndexTest, AnEmptyIndexKnowsNothing) {
   EXPECT_EQ(match({1, 2, 3}).tokens, 0u);
   EXPECT_EQ(index_.find(hash_of(1)), kNoBlock);
   EXPECT_TRUE(index_.all_blocks().empty());
-  EXPECT_TRUE(index_.children(kSharedScope, kNoBlock).empty());
+  EXPECT_TRUE(index_.children(kScope, kNoBlock).empty());
 }
 
 TEST_F(RadixIndexTest, AFullBlockIsUsedAsFarAsItAgrees) {
@@ -56,11 +57,11 @@ TEST_F(RadixIndexTest, AFullBlockIsUsedAsFarAsItAgrees) {
 TEST_F(RadixIndexTest, TheLimitCutsInsideABlock) {
   add(add(kNoBlock, {1, 2, 3, 4}), {5, 6, 7, 8});
   const Tokens prompt = {1, 2, 3, 4, 5, 6, 7, 8};
-  const PrefixMatch found = index_.match(kSharedScope, prompt, 7, kBuild);
+  const PrefixMatch found = index_.match(kScope, prompt, 7, kBuild);
   EXPECT_EQ(found.tokens, 7u);
   EXPECT_EQ(found.blocks.size(), 2u);
-  EXPECT_EQ(index_.match(kSharedScope, prompt, 4, kBuild).blocks.size(), 1u);
-  EXPECT_EQ(index_.match(kSharedScope, prompt, 0, kBuild).tokens, 0u);
+  EXPECT_EQ(index_.match(kScope, prompt, 4, kBuild).blocks.size(), 1u);
+  EXPECT_EQ(index_.match(kScope, prompt, 0, kBuild).tokens, 0u);
 }
 
 TEST_F(RadixIndexTest, ATailGoesFurtherThanABlockThatAgreesLess) {
@@ -95,7 +96,7 @@ TEST_F(RadixIndexTest, AnUnusableBlockStopsTheWayButASiblingMayAgreeInPart) {
   index_.set_place(next, Tier::kHost, 0);
   index_.set_numerics_build(next, kBuild + 1);
   EXPECT_EQ(match(prompt).tokens, 6u);
-  EXPECT_EQ(index_.match(kSharedScope, prompt, prompt.size(), 0).tokens, 12u) << "any build will do";
+  EXPECT_EQ(index_.match(kScope, prompt, prompt.size(), 0).tokens, 12u) << "any build will do";
   index_.clear_place(tail, Tier::kDisk);
   EXPECT_EQ(match(prompt).tokens, 4u);
 }
@@ -109,7 +110,7 @@ TEST_F(RadixIndexTest, TheTokensDecideWhereHashesAreForged) {
   EXPECT_EQ(match({1, 2, 3, 4}).blocks, std::vector<BlockId>{mine});
   EXPECT_EQ(match({6, 2, 3, 4}).blocks, std::vector<BlockId>{theirs});
   EXPECT_EQ(match({9, 2, 3, 4}).tokens, 0u);
-  EXPECT_EQ(index_.find_child(kSharedScope, kNoBlock, Tokens{6, 2, 3, 4}), theirs);
+  EXPECT_EQ(index_.find_child(kScope, kNoBlock, Tokens{6, 2, 3, 4}), theirs);
   // And their children stay apart.
   const BlockId mine_next = add(mine, {5, 5, 5, 5}, 8);
   const BlockId theirs_next = add(theirs, {5, 5, 5, 5}, 8);
@@ -122,7 +123,7 @@ TEST_F(RadixIndexTest, AnEntryThatExistsIsReturnedUnchanged) {
   index_.set_damaged(block, true);
   const BlockEntry before = index_.entry(block);
   const BlockId again =
-      index_.insert(kSharedScope, kNoBlock, Tokens{1, 2, 3, 4}, hash_of(9), kBuild + 1, now_ + 9);
+      index_.insert(kScope, kNoBlock, Tokens{1, 2, 3, 4}, hash_of(9), kBuild + 1, now_ + 9);
   EXPECT_EQ(again, block);
   EXPECT_EQ(index_.entry(block).hash, before.hash);
   EXPECT_EQ(index_.entry(block).numerics_build, kBuild);
@@ -156,12 +157,12 @@ TEST_F(RadixIndexTest, SplitAndJoinKeepNumbersTokensAndState) {
     }
     index_.check_invariants();
   };
-  const BlockId fork = index_.insert(kSharedScope, chain[4], Tokens{9, 9}, hash_of(2), kBuild, 200);
+  const BlockId fork = index_.insert(kScope, chain[4], Tokens{9, 9}, hash_of(2), kBuild, 200);
   expect_as_before(chain[4]);
-  EXPECT_EQ(index_.children(kSharedScope, chain[4]), (std::vector<BlockId>{chain[5], fork}));
+  EXPECT_EQ(index_.children(kScope, chain[4]), (std::vector<BlockId>{chain[5], fork}));
   index_.erase(fork);
   expect_as_before(kNoBlock);
-  EXPECT_EQ(index_.children(kSharedScope, chain[4]), std::vector<BlockId>{chain[5]});
+  EXPECT_EQ(index_.children(kScope, chain[4]), std::vector<BlockId>{chain[5]});
 }
 
 TEST_F(RadixIndexTest, ChildrenAreInTokenOrder) {
@@ -170,8 +171,8 @@ TEST_F(RadixIndexTest, ChildrenAreInTokenOrder) {
   const BlockId a = add(first, {2, 2, 2, 2});
   const BlockId b = add(first, {2, 2, 2, 3});
   const BlockId tail = add(first, {2, 2});
-  EXPECT_EQ(index_.children(kSharedScope, first), (std::vector<BlockId>{tail, a, b, c}));
-  EXPECT_EQ(index_.children(kSharedScope, kNoBlock), std::vector<BlockId>{first});
+  EXPECT_EQ(index_.children(kScope, first), (std::vector<BlockId>{tail, a, b, c}));
+  EXPECT_EQ(index_.children(kScope, kNoBlock), std::vector<BlockId>{first});
 }
 
 TEST_F(RadixIndexTest, TheBestOfManyBranchesIsFound) {
@@ -231,7 +232,7 @@ TEST_F(RadixIndexTest, AHoleAtTheEndOfALongHoleyChainIsNoticedAtTheTop) {
   // Only the first and the last block are stored; all between are holes.
   std::vector<BlockId> chain = {add(kNoBlock, {0, 0, 0, 0})};
   for (TokenId i = 1; i < 1000; ++i) {
-    chain.push_back(index_.insert(kSharedScope, chain.back(), Tokens{i, 0, 0, 0}, hash_of(1), kBuild, 1));
+    chain.push_back(index_.insert(kScope, chain.back(), Tokens{i, 0, 0, 0}, hash_of(1), kBuild, 1));
   }
   const LeafLru& disk = index_.evictable(Tier::kDisk);
   EXPECT_TRUE(disk.contains(1, chain.front()));
@@ -247,7 +248,7 @@ TEST_F(RadixIndexTest, MemoryIsThatOfTokensAndEntries) {
   BlockId last = kNoBlock;
   constexpr size_t kBlocks = 10'000;
   for (size_t i = 0; i < kBlocks; ++i) {
-    last = index.insert(kSharedScope, last, Tokens(64, static_cast<TokenId>(i)), hash_of(i), kBuild, i);
+    last = index.insert(kScope, last, Tokens(64, static_cast<TokenId>(i)), hash_of(i), kBuild, i);
   }
   const size_t tokens = kBlocks * 64 * sizeof(TokenId);
   EXPECT_GT(index.memory_bytes(), empty + tokens + kBlocks * sizeof(BlockEntry));
@@ -256,11 +257,11 @@ TEST_F(RadixIndexTest, MemoryIsThatOfTokensAndEntries) {
 
 TEST(RadixIndexDeathTest, MisuseAborts) {
   RadixIndex index(kSpan);
-  const BlockId full = index.insert(kSharedScope, kNoBlock, Tokens{1, 2, 3, 4}, hash_of(1), 0, 1);
-  const BlockId tail = index.insert(kSharedScope, full, Tokens{1}, hash_of(2), 0, 1);
-  EXPECT_DEATH(index.insert(kSharedScope, tail, Tokens{1}, hash_of(3), 0, 1), "a parent is a full block");
-  EXPECT_DEATH(index.insert(kSharedScope, full, Tokens{}, hash_of(3), 0, 1), "1 to span tokens");
-  EXPECT_DEATH(index.insert(kSharedScope, full, Tokens(5, 1), hash_of(3), 0, 1), "1 to span tokens");
+  const BlockId full = index.insert(kScope, kNoBlock, Tokens{1, 2, 3, 4}, hash_of(1), 0, 1);
+  const BlockId tail = index.insert(kScope, full, Tokens{1}, hash_of(2), 0, 1);
+  EXPECT_DEATH(index.insert(kScope, tail, Tokens{1}, hash_of(3), 0, 1), "a parent is a full block");
+  EXPECT_DEATH(index.insert(kScope, full, Tokens{}, hash_of(3), 0, 1), "1 to span tokens");
+  EXPECT_DEATH(index.insert(kScope, full, Tokens(5, 1), hash_of(3), 0, 1), "1 to span tokens");
   EXPECT_DEATH(index.erase(full), "leaf");
   EXPECT_DEATH(index.set_place(full, Tier::kDisk, -1), "not negative");
   EXPECT_DEATH(RadixIndex(0), "at least one token");

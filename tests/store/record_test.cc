@@ -20,6 +20,7 @@ BlockRecord some_record(uint64_t seed) {
   record.tail = prng.below(2) == 1;
   record.name_space = some_hash(prng);
   record.scope = std::string(prng.below(20), 's');
+  record.publisher = std::string(prng.below(20), 'p');
   record.hash = some_hash(prng);
   record.parent = some_hash(prng);
   record.numerics_build = prng();
@@ -115,8 +116,9 @@ TEST(RecordTest, UnknownStreamKindsAreSkipped) {
   record.streams[0].row_values = 160;
   record.streams[1].row_values = 161;
   record.scope.clear();
+  record.publisher.clear();
   std::string bytes = encode_record(record);
-  size_t kind_at = 78 + 2;
+  size_t kind_at = 80 + 2;
   ASSERT_EQ(load_unaligned<uint16_t>(bytes.data() + kind_at), 1u);
   bytes[kind_at] = 77;
   Result<BlockRecord> back = decode_record(resealed(bytes));

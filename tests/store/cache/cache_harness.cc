@@ -43,6 +43,7 @@ void CacheHarness::reopen() {
   options.clock = options_.clock;
   options.store_path = options_.store ? "memory" : "";
   options.disk_bytes = options_.disk_bytes;
+  options.tenants = options_.tenants;
   RamPlan plan;
   plan.device_slots = options_.device_slots;
   plan.host_slots = options_.host_slots;
@@ -112,12 +113,12 @@ void CacheHarness::compute(Chain& chain, const std::vector<TokenId>& tokens) {
 }
 
 std::unique_ptr<Chain> CacheHarness::open_chain(const std::vector<TokenId>& tokens,
-                                                size_t restore_tokens) {
-  auto chain = cache_->open_chain(tokens, restore_tokens, tokens.size());
+                                                size_t restore_tokens, const RequestScope& scope) {
+  auto chain = cache_->open_chain(tokens, restore_tokens, tokens.size(), scope);
   for (int i = 0; i < 100000 && !chain.ok(); ++i) {
     if (chain.error().code != ErrorCode::kCapacity || !cache_->busy()) return nullptr;
     step();
-    chain = cache_->open_chain(tokens, restore_tokens, tokens.size());
+    chain = cache_->open_chain(tokens, restore_tokens, tokens.size(), scope);
   }
   return chain.ok() ? std::move(*chain) : nullptr;
 }
@@ -152,16 +153,16 @@ void CacheHarness::sync() {
 }
 
 CacheHarness::Outcome CacheHarness::feed(const std::vector<TokenId>& tokens, bool tail,
-                                         bool use_cache) {
+                                         bool use_cache, const RequestScope& scope) {
   Outcome outcome;
   BlockCache::Match match;
-  if (use_cache) match = cache_->match(tokens);
+  if (use_cache) match = cache_->match(tokens, scope);
   for (int i = 0; i < 100'000 && match.looking_up; ++i) {
     step();
-    match = cache_->match(tokens);
+    match = cache_->match(tokens, scope);
   }
   outcome.matched = match.tokens;
-  const std::unique_ptr<Chain> chain = open_chain(tokens, outcome.matched);
+  const std::unique_ptr<Chain> chain = open_chain(tokens, outcome.matched, scope);
   if (chain == nullptr) return outcome;
   outcome.opened = true;
   wait_ready(*chain);

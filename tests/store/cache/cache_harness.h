@@ -30,6 +30,7 @@ struct HarnessOptions {
   ManualClock* clock = nullptr;   // null: the system's
   std::string path = {};          // not empty: a real store there
   uint64_t disk_bytes = 64u << 20;
+  TenantPolicy tenants = {};
 };
 
 class CacheHarness {
@@ -48,10 +49,12 @@ class CacheHarness {
     RestoreReport report;
   };
   // A request over `tokens`: restores what is known, checks it, computes the rest, checks all.
-  Outcome feed(const std::vector<TokenId>& tokens, bool tail = true, bool use_cache = true);
+  Outcome feed(const std::vector<TokenId>& tokens, bool tail = true, bool use_cache = true,
+               const RequestScope& scope = {});
 
   // The parts of a request, for tests that mix several.
-  std::unique_ptr<Chain> open_chain(const std::vector<TokenId>& tokens, size_t restore_tokens);
+  std::unique_ptr<Chain> open_chain(const std::vector<TokenId>& tokens, size_t restore_tokens,
+                                    const RequestScope& scope = {});
   void wait_ready(const Chain& chain);
   void compute(Chain& chain, const std::vector<TokenId>& tokens);
   void expect_rows(const Chain& chain, const std::vector<TokenId>& tokens, size_t count);
