@@ -1,1 +1,6 @@
 ember_bench(scale_bench FILES ${CMAKE_CURRENT_LIST_DIR}/scale_bench.cc DEPS ember_store)
+ember_bench(long_prefix_bench FILES ${CMAKE_CURRENT_LIST_DIR}/long_prefix_bench.cc DEPS ember_store)
+if(EMBER_TESTS)
+  add_test(NAME slow.long_prefix_bench COMMAND long_prefix_bench --tokens 4096)
+  set_tests_properties(slow.long_prefix_bench PROPERTIES LABELS slow TIMEOUT 600)
+endif()

@@ -6,29 +6,24 @@
 // Threads    any; pure
 // Not here   where records live (store/disk_tier.h), how a group's bytes are coded (store/codec.h)
 //
-//   block record          bytes
-//     magic "EMBK"            4
-//     format version          2   kRecordVersion; another one is refused by name
-//     flags                   2   bit 0: tail record
-//     namespace              16
-//     block hash             16
-//     parent hash            16
-//     numerics build          8
-//     position                4   of the block in its chain
-//     token count n           4   1 .. block_tokens
-//     epoch                   4
-//     scope length s          2, then s bytes
-//     publisher length p      2, then p bytes
-//     stream count            2, then per stream: kind 2, body length 2, body
-//     group count             2, then per group:  first layer 4, layers 4, raw bytes 4,
-//                                                 stored bytes 4, codec 1, pad 3, XXH3-64 of raw 8
-//     token ids             4 n
-//     checksum                8
+//   block record                bytes
+//     head                       88   RecordHead
+//     scope                       s   a name
+//     publisher                   p   a name
+//     streams                         for each: StreamHead 4, then its body: StreamBody 12 where we
+//                                     know the kind, anything of the length named where we do not
+//     groups                   32 g   GroupRow each
+//     token ids                 4 n
+//     checksum                    8   XXH3-64 of all bytes before it
+//
+// The structs below are the bytes: no compiler may pad them. docs/formats.md shows all formats.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "base/result.h"
@@ -41,9 +36,63 @@ namespace ember {
 
 inline constexpr uint32_t kRecordMagic = 0x4b424d45;  // "EMBK"
 inline constexpr uint16_t kRecordVersion = 1;
+inline constexpr uint16_t kRecordTailFlag = 1;
+inline constexpr size_t kRecordChecksumBytes = 8;
 inline constexpr uint32_t kMaxBlockTokens = 4096;
 inline constexpr uint32_t kMaxGroups = 4096;
 inline constexpr uint32_t kMaxGroupBytes = 256u << 20;
+
+struct RecordHead {
+  uint32_t magic = kRecordMagic;
+  uint16_t version = kRecordVersion;  // another one is refused by name
+  uint16_t flags = 0;                 // kRecordTailFlag
+  NamespaceHash name_space;
+  BlockHash hash;
+  BlockHash parent;
+  uint64_t numerics_build = 0;
+  uint32_t position = 0;     // of the block in its chain
+  uint32_t token_count = 0;  // n, 1 .. block_tokens
+  uint32_t epoch = 0;
+  uint16_t scope_bytes = 0;      // s
+  uint16_t publisher_bytes = 0;  // p
+  uint16_t stream_count = 0;
+  uint16_t group_count = 0;  // g
+  uint32_t reserved = 0;
+};
+static_assert(sizeof(RecordHead) == 88 && std::has_unique_object_representations_v<RecordHead>);
+static_assert(offsetof(RecordHead, version) == 4 && offsetof(RecordHead, name_space) == 8 &&
+              offsetof(RecordHead, hash) == 24 && offsetof(RecordHead, parent) == 40 &&
+              offsetof(RecordHead, numerics_build) == 56 && offsetof(RecordHead, position) == 64 &&
+              offsetof(RecordHead, epoch) == 72 && offsetof(RecordHead, stream_count) == 80);
+
+struct StreamHead {
+  uint16_t kind = 0;  // StreamKind; unknown ones are skipped
+  uint16_t body_bytes = 0;
+};
+static_assert(sizeof(StreamHead) == 4);
+
+struct StreamBody {
+  uint32_t row_values = 0;
+  uint16_t tokens_per_row = 0;
+  StreamLifetime lifetime = StreamLifetime::kHistory;
+  DType dtype = DType::kBf16;
+  ScaleRule scale_rule = ScaleRule::kNone;
+  uint8_t reserved[3] = {};
+};
+static_assert(sizeof(StreamBody) == 12 && offsetof(StreamBody, dtype) == 7 &&
+              std::has_unique_object_representations_v<StreamBody>);
+
+struct GroupRow {
+  uint64_t checksum = 0;  // XXH3-64 of the raw bytes
+  uint32_t first_layer = 0;
+  uint32_t layers = 0;
+  uint32_t raw_bytes = 0;
+  uint32_t stored_bytes = 0;
+  CodecId codec = CodecId::kStored;
+  uint8_t reserved[7] = {};
+};
+static_assert(sizeof(GroupRow) == 32 && offsetof(GroupRow, codec) == 24 &&
+              std::has_unique_object_representations_v<GroupRow>);
 
 struct GroupEntry {
   uint32_t first_layer = 0;

@@ -26,6 +26,9 @@ class StoreDirectory {
   static Result<std::unique_ptr<StoreDirectory>> open(const std::string& path);
   // For inspection: takes no lock, makes nothing. `holder_pid` is set when a process holds it.
   static Result<std::unique_ptr<StoreDirectory>> open_read_only(const std::string& path);
+  // The version that an intact IDENTITY names, whichever it is. Errors: kCorruption; kIo naming the
+  // path; kInvalidArgument for another file.
+  static Result<uint32_t> stored_version(const std::string& path);
   virtual ~StoreDirectory() = default;
 
   virtual const std::string& path() const = 0;

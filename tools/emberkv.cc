@@ -17,6 +17,7 @@
 #include "tools/commands/ls.h"
 #include "tools/commands/stat.h"
 #include "tools/commands/tokenize.h"
+#include "tools/commands/upgrade.h"
 #include "tools/commands/verify.h"
 
 namespace ember {
@@ -197,6 +198,15 @@ void define_verify(CLI::App& root, VerifyOptions& options, Action& action) {
   app->callback([&] { action = [&options] { return exit_code(run_verify(options, std::cout)); }; });
 }
 
+void define_upgrade(CLI::App& root, UpgradeOptions& options, Action& action) {
+  CLI::App* app = root.add_subcommand("upgrade", "Bring a store to the version of this program");
+  add_store(*app, options.store);
+  app->add_flag("--dry-run", options.dry_run, "Say what would be done, and change nothing");
+  add_json(*app, options.json, "Print one JSON object");
+  app->callback(
+      [&] { action = [&options] { return exit_code(run_upgrade(options, std::cout)); }; });
+}
+
 void define_logits(CLI::App& root, LogitsOptions& options, Action& action) {
   CLI::App* app = root.add_subcommand("logits", "Write the logits of given token ids as .npy");
   app->add_option("--model", options.model, "Folder of the model")->required()->type_name("DIR");
@@ -254,6 +264,7 @@ int run(int argc, char** argv) {
   StatOptions stat;
   LsOptions ls;
   VerifyOptions verify;
+  UpgradeOptions upgrade;
   LogitsOptions logits;
   TokenizeOptions tokenize;
   Action action;
@@ -262,6 +273,7 @@ int run(int argc, char** argv) {
   define_stat(root, stat, action);
   define_ls(root, ls, action);
   define_verify(root, verify, action);
+  define_upgrade(root, upgrade, action);
   define_logits(root, logits, action);
   define_tokenize(root, tokenize, action);
   try {

@@ -34,26 +34,45 @@ constexpr unsigned class_rank(const RowClass& row_class, unsigned distance) {
   return rank;
 }
 
-// A peak of 2^planes - 1 distances that begins at `first`; then one step below it, one above, ...
-constexpr RowClass peak_class(unsigned planes, unsigned first) {
+// Which of the distances outside the peak comes first, of the next above and the next below it.
+enum class Beside : uint8_t { kBelow, kAbove, kTwoBelow };
+
+// A peak of 2^planes - 1 distances that begins at `first`; then those beside it in turns.
+constexpr RowClass peak_class(unsigned planes, unsigned first, Beside beside) {
   RowClass made;
   made.planes = static_cast<uint8_t>(planes);
   unsigned rank = 0;
   unsigned below = first;
   for (; rank < class_told(made); ++rank) made.distance[rank] = static_cast<uint8_t>(below++);
   unsigned above = first;  // one more than the next above
-  while (rank < kRanks) {
-    if (below < kRanks) made.distance[rank++] = static_cast<uint8_t>(below++);
-    if (above > 0) made.distance[rank++] = static_cast<uint8_t>(--above);
+  for (unsigned turn = beside == Beside::kAbove ? 1 : 0; rank < kRanks; ++turn) {
+    const bool up = beside == Beside::kTwoBelow ? turn % 3 == 2 : turn % 2 == 1;
+    if (up && above > 0) made.distance[rank++] = static_cast<uint8_t>(--above);
+    if (!up && below < kRanks) made.distance[rank++] = static_cast<uint8_t>(below++);
   }
   return made;
 }
 
+// Chosen from all such classes as those that together make the rows of docs/codec.md shortest; two
+// wide ones more, for rows that have no peak. The most frequent come last: the classes of rows are
+// coded as rows themselves, in which the largest values cost least.
 inline constexpr std::array<RowClass, kRowClasses> kClasses = {
-    RowClass{},       RowClass{},       peak_class(1, 0), peak_class(1, 1),
-    peak_class(1, 2), peak_class(2, 0), peak_class(2, 1), peak_class(2, 2),
-    peak_class(2, 3), peak_class(2, 4), peak_class(3, 0), peak_class(3, 1),
-    peak_class(3, 2), peak_class(3, 3), peak_class(3, 4), peak_class(3, 5)};
+    RowClass{},
+    RowClass{},
+    peak_class(3, 3, Beside::kBelow),
+    peak_class(3, 1, Beside::kBelow),
+    peak_class(2, 3, Beside::kTwoBelow),
+    peak_class(1, 2, Beside::kAbove),
+    peak_class(1, 0, Beside::kBelow),
+    peak_class(2, 2, Beside::kBelow),
+    peak_class(2, 2, Beside::kAbove),
+    peak_class(2, 2, Beside::kTwoBelow),
+    peak_class(1, 1, Beside::kAbove),
+    peak_class(1, 1, Beside::kTwoBelow),
+    peak_class(2, 1, Beside::kAbove),
+    peak_class(2, 0, Beside::kBelow),
+    peak_class(2, 1, Beside::kBelow),
+    peak_class(2, 1, Beside::kTwoBelow)};
 
 // Bits of a token by class and by its distance (kRanks: that or more). A constant row is no choice
 // by bits: it has an entry that is never the least.
@@ -75,5 +94,10 @@ constexpr ClassLengths class_lengths() {
   return lengths;
 }
 inline constexpr ClassLengths kClassLengths = class_lengths();
+
+// Bits of a row's head that a class costs more than the most frequent one, about. A row takes the
+// class with the fewest bits, these included; of equal ones the first.
+inline constexpr std::array<uint16_t, kRowClasses> kClassCosts = {4, 4, 4, 4, 4, 4, 4, 4,
+                                                                  4, 4, 3, 2, 1, 0, 0, 0};
 
 }  // namespace ember

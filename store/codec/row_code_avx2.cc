@@ -187,13 +187,19 @@ __m256i class_bits(const Distances& distances) {
   return sums[0];
 }
 
-// The first class of the fewest bits. Lengths are below 4,096: with the class in the lowest bits
-// the least word tells both.
+// The first class of the fewest bits, its cost included. Bits are below 4,096: with the class in
+// the lowest bits of a word the least word tells both.
 uint8_t shortest_class(__m256i bits) {
-  static_assert(kMostLength * kRowTokens < 4096 && kRowClasses == 16);
-  const __m256i index =
-      _mm256_setr_epi16(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
-  const __m256i words = _mm256_or_si256(_mm256_slli_epi16(bits, 4), index);
+  static_assert(kMostLength * kRowTokens + 4 < 4096 && kRowClasses == 16);
+  static constexpr auto start = [] {
+    std::array<uint16_t, kRowClasses> words = {};
+    for (size_t i = 0; i < kRowClasses; ++i) {
+      const size_t class_id = i < 8 ? 2 * i : 2 * i - 15;
+      words[i] = static_cast<uint16_t>(size_t{kClassCosts[class_id]} << 4 | class_id);
+    }
+    return words;
+  }();
+  const __m256i words = _mm256_add_epi16(_mm256_slli_epi16(bits, 4), load(start.data()));
   const __m128i least =
       _mm_min_epu16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
   return static_cast<uint8_t>(_mm_cvtsi128_si32(_mm_minpos_epu16(least)) & 15);

@@ -31,9 +31,10 @@ void merge(const uint8_t* exponents, const uint8_t* rest, size_t tokens, size_t 
   }
 }
 
-// Bits of the row in each class, and from them the class: the first of the shortest.
+// Bits of the row in each class, its cost included, and from them the class.
 uint8_t choose_class(const uint8_t* values, size_t tokens, uint8_t largest) {
-  std::array<unsigned, kRowClasses> bits = {};
+  std::array<unsigned, kRowClasses> bits;
+  std::copy(kClassCosts.begin(), kClassCosts.end(), bits.begin());
   bool constant = true;
   for (size_t t = 0; t < tokens; ++t) {
     const unsigned distance = largest - values[t];

@@ -70,8 +70,9 @@ std::string encode_identity(const HashSecret& secret) {
   return bytes;
 }
 
-// The checksum is the last field of every version, so that damage is told from another version.
-Result<HashSecret> decode_identity(const std::string& path, std::string_view bytes) {
+// What follows the magic. The checksum is the last field of every version, so that damage is told
+// from another version.
+Result<std::string_view> proven_identity(const std::string& path, std::string_view bytes) {
   Error damaged{ErrorCode::kCorruption, path + ": damaged: its checksum does not agree"};
   if (bytes.size() < 16 || bytes.size() > kLargestIdentity) {
     damaged.message = path + ": damaged: " + std::to_string(bytes.size()) + " bytes, expected " +
@@ -82,10 +83,15 @@ Result<HashSecret> decode_identity(const std::string& path, std::string_view byt
   if (checksum64(as_bytes(body)) != load_unaligned<uint64_t>(body.data() + body.size())) {
     return damaged;
   }
-  ByteReader reader(body);
-  if (reader.read<uint32_t>() != kIdentityMagic) {
+  if (load_unaligned<uint32_t>(body.data()) != kIdentityMagic) {
     return Error{ErrorCode::kInvalidArgument, path + ": not the identity of a store"};
   }
+  return body.substr(sizeof kIdentityMagic);
+}
+
+Result<HashSecret> decode_identity(const std::string& path, std::string_view bytes) {
+  EMBER_ASSIGN(std::string_view body, proven_identity(path, bytes));
+  ByteReader reader(body);
   auto version = reader.read<uint32_t>();
   if (version != kStoreVersion) {
     return Error{ErrorCode::kUnsupported, path + ": the store has version " +
@@ -93,11 +99,15 @@ Result<HashSecret> decode_identity(const std::string& path, std::string_view byt
                                               std::to_string(kStoreVersion)};
   }
   auto secret = reader.read<HashSecret>();
-  if (!reader.finished()) return damaged;
+  if (!reader.finished()) {
+    return Error{ErrorCode::kCorruption, path + ": damaged: " + std::to_string(bytes.size()) +
+                                             " bytes, expected " +
+                                             std::to_string(16 + kHashSecretBytes)};
+  }
   return secret;
 }
 
-Result<HashSecret> read_identity(const std::string& store) {
+Result<std::string> identity_bytes(const std::string& store) {
   std::string path = store + "/" + kIdentityName;
   std::ifstream file(path, std::ios::binary);
   if (!file) return system_error(path, "cannot be read", errno);
@@ -105,7 +115,12 @@ Result<HashSecret> read_identity(const std::string& store) {
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   if (file.bad()) return Error{ErrorCode::kCorruption, path + ": damaged: it cannot be read"};
   bytes.resize(static_cast<size_t>(file.gcount()));
-  return decode_identity(path, bytes);
+  return bytes;
+}
+
+Result<HashSecret> read_identity(const std::string& store) {
+  EMBER_ASSIGN(std::string bytes, identity_bytes(store));
+  return decode_identity(store + "/" + kIdentityName, bytes);
 }
 
 Status draw_secret(HashSecret& secret) {
@@ -322,6 +337,12 @@ Opened StoreDirectory::open_read_only(const std::string& path) {
   EMBER_ASSIGN(store->secret_, read_identity(path));
   store->holder_pid_ = find_holder(path);
   return std::unique_ptr<StoreDirectory>(std::move(store));
+}
+
+Result<uint32_t> StoreDirectory::stored_version(const std::string& path) {
+  EMBER_ASSIGN(std::string bytes, identity_bytes(path));
+  EMBER_ASSIGN(std::string_view body, proven_identity(path + "/" + kIdentityName, bytes));
+  return load_unaligned<uint32_t>(body.data());
 }
 
 std::string why_not_writable(const std::string& path) {

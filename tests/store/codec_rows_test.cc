@@ -143,9 +143,10 @@ TEST(CodecRowsTest, TheShortestClassIsTaken) {
       continue;
     }
     ASSERT_EQ(coded.bits.size(), (bits_of(coded.classes[0]) + 7) / 8);
-    for (size_t k = 0; k < kRowClasses; ++k) ASSERT_GE(bits_of(k), bits_of(coded.classes[0]));
+    const size_t taken_bits = bits_of(coded.classes[0]) + kClassCosts[coded.classes[0]];
+    for (size_t k = 0; k < kRowClasses; ++k) ASSERT_GE(bits_of(k) + kClassCosts[k], taken_bits);
   }
-  for (size_t k = kRawRow; k < 8; ++k) EXPECT_GT(taken[k], 0u) << k;
+  for (size_t k = kRawRow; k < kRowClasses; ++k) EXPECT_GT(taken[k], 0u) << k;
 }
 
 TEST(CodecRowsTest, EveryClassRanksEveryDistanceOnce) {

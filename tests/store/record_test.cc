@@ -62,18 +62,35 @@ TEST(RecordTest, ComesBackAsItWas) {
 TEST(RecordTest, FieldsLieWhereTheHeaderDrawsThem) {
   BlockRecord record = some_record(3);
   record.scope = "shared";
+  record.publisher = "acme";
+  record.streams.resize(1);
+  record.groups.resize(2);
   std::string bytes = encode_record(record);
   EXPECT_EQ(bytes.substr(0, 4), "EMBK");
-  EXPECT_EQ(load_unaligned<uint16_t>(bytes.data() + 4), kRecordVersion);
+  const auto number = [&bytes](size_t at) { return load_unaligned<uint32_t>(bytes.data() + at); };
+  const auto half = [&bytes](size_t at) { return load_unaligned<uint16_t>(bytes.data() + at); };
+  EXPECT_EQ(half(4), kRecordVersion);
   EXPECT_EQ(bytes.substr(8, 16), record.name_space.view());
   EXPECT_EQ(bytes.substr(24, 16), record.hash.view());
   EXPECT_EQ(bytes.substr(40, 16), record.parent.view());
   EXPECT_EQ(load_unaligned<uint64_t>(bytes.data() + 56), record.numerics_build);
-  EXPECT_EQ(load_unaligned<uint32_t>(bytes.data() + 64), record.position);
-  EXPECT_EQ(load_unaligned<uint32_t>(bytes.data() + 68), record.tokens.size());
-  EXPECT_EQ(load_unaligned<uint32_t>(bytes.data() + 72), record.epoch);
-  EXPECT_EQ(bytes.substr(78, 6), "shared");
+  EXPECT_EQ(number(64), record.position);
+  EXPECT_EQ(number(68), record.tokens.size());
+  EXPECT_EQ(number(72), record.epoch);
+  EXPECT_EQ(half(76), 6);
+  EXPECT_EQ(half(78), 4);
+  EXPECT_EQ(half(80), 1);
+  EXPECT_EQ(half(82), 2);
+  EXPECT_EQ(bytes.substr(88, 10), "sharedacme");
+  EXPECT_EQ(half(98), 1);   // kind
+  EXPECT_EQ(half(100), 12);  // body
+  EXPECT_EQ(number(102), record.streams[0].row_values);
+  const size_t groups = 98 + 4 + 12;
+  EXPECT_EQ(load_unaligned<uint64_t>(bytes.data() + groups + 32), record.groups[1].checksum);
+  EXPECT_EQ(number(groups + 32 + 16), record.groups[1].raw_bytes);
+  EXPECT_EQ(number(groups + 64), static_cast<uint32_t>(record.tokens[0]));
   size_t body = bytes.size() - 8;
+  EXPECT_EQ(body, groups + 64 + 4 * record.tokens.size());
   EXPECT_EQ(load_unaligned<uint64_t>(bytes.data() + body),
             checksum64(as_bytes(std::string_view(bytes).substr(0, body))));
 }
@@ -118,7 +135,7 @@ TEST(RecordTest, UnknownStreamKindsAreSkipped) {
   record.scope.clear();
   record.publisher.clear();
   std::string bytes = encode_record(record);
-  size_t kind_at = 80 + 2;
+  size_t kind_at = sizeof(RecordHead);
   ASSERT_EQ(load_unaligned<uint16_t>(bytes.data() + kind_at), 1u);
   bytes[kind_at] = 77;
   Result<BlockRecord> back = decode_record(resealed(bytes));

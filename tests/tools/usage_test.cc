@@ -7,7 +7,7 @@ namespace {
 using UsageTest = CommandLineTest;
 
 const std::vector<std::string> kCommands = {"chat",   "generate", "stat",    "ls",
-                                            "verify", "logits",   "tokenize"};
+                                            "verify", "upgrade",  "logits",  "tokenize"};
 
 TEST_F(UsageTest, HelpIsNoError) {
   const CommandResult all = emberkv({"--help"});
@@ -32,6 +32,7 @@ TEST_F(UsageTest, WrongCommandLinesEndWithTwoAndOneLine) {
       {},
       {"sing"},
       {"stat", "--no-such-flag"},
+      {"upgrade", "--to", "3"},
       {"generate", "--model", "m"},
       {"generate", "--prompt", "p"},
       {"generate", "--model", "m", "--prompt", "p", "--prompt-file", "f"},
