@@ -25,6 +25,7 @@
 #include "prefix_index/token.h"
 #include "store/conversations.h"
 #include "store/kv_layout.h"
+#include "store/quarantine.h"
 #include "store/ram_plan.h"
 #include "store/tenants.h"
 
@@ -40,11 +41,16 @@ struct BlockCacheOptions {
   uint64_t disk_bytes = 0;            // limit on all files of the store
   uint64_t request_tokens = 0;        // longest request
   int64_t flush_age_us = 10'000'000;  // oldest unflushed block
-  const Clock* clock = nullptr;       // null: the system's
+  // Background proof of what is stored: at most so many bytes a second, never beside restores; a
+  // pass over all blocks begins so long after the last one ended. 0: never.
+  uint64_t scrub_bytes_per_second = uint64_t{8} << 20;
+  int64_t scrub_interval_us = int64_t{24} * 3600 * 1'000'000;
+  const Clock* clock = nullptr;  // null: the system's
 };
 
 enum class StoreState : uint8_t {
-  kOk,        // reads and writes (or reads only, see reason)
+  kOk,        // reads and writes
+  kDegraded,  // works in part, see reason: reading only, without conversations, or writes that fail
   kUnusable,  // could not be opened: the requests run without it
   kOff,       // not asked for
 };
@@ -52,6 +58,7 @@ enum class StoreState : uint8_t {
 struct StoreHealth {
   StoreState state = StoreState::kOff;
   std::string reason;  // one line; empty when all is well
+  int64_t since_unix_us = 0;  // when it came to be in this state
 };
 
 // What became of a chain's prefix. restored + computed = prompt, once the prompt is done.
@@ -85,7 +92,17 @@ struct BlockCacheStats {
   uint64_t offloaded_blocks = 0;  // accepted by the disk
   uint64_t durable_blocks = 0;    // flushed
   uint64_t offload_failures = 0;  // given up after retries
-  uint64_t damaged_blocks = 0;
+  uint64_t damaged_blocks = 0;    // found: their stored bytes were proven wrong
+  uint64_t read_retries = 0;      // reads that failed once
+  uint64_t read_errors = 0;       // and again, which proves nothing against the bytes: misses
+  uint64_t quarantined_records = 0;  // kept aside now
+  uint64_t quarantine_bytes = 0;     // of their files
+  uint64_t quarantine_dropped = 0;   // since opening: not kept, or no longer, for want of room
+  uint64_t scrubbed_blocks = 0;      // since opening: proven by the scrubber
+  uint64_t scrubbed_bytes = 0;       // since opening: read by it
+  uint64_t scrub_damaged = 0;        // since opening: blocks that it found wrong
+  uint64_t scrub_passes = 0;         // since the store was made: over all of its blocks
+  int64_t last_scrub_unix_us = 0;    // when the last pass ended; 0: none has
   uint64_t evicted_blocks = 0;
   bool loading = false;             // the store's records are still being read
   uint64_t looked_up_blocks = 0;    // asked for by prompts before the reading came to them
@@ -152,7 +169,7 @@ class BlockCache {
   // Completes (through the device's queue, see handle) when all that was committed before is
   // durable, or has failed for good. A zero ticket: nothing to wait for.
   virtual Ticket sync() = 0;
-  // Looks at ages; to be called at least every second while something is unflushed.
+  // Looks at ages and goes on scrubbing; to be called at least every second, also when idle.
   virtual void tick() = 0;
 
   // --- the engine's loop
@@ -191,6 +208,8 @@ class BlockCache {
     std::vector<TokenId> tokens;
   };
   virtual std::vector<Row> rows() const = 0;
+  // Records that were proven wrong and are kept aside, oldest first. Cost: reads their files.
+  virtual std::vector<QuarantineRow> quarantined() const = 0;
 };
 
 }  // namespace ember

@@ -21,6 +21,7 @@
 #include "base/result.h"
 #include "prefix_index/block_hash.h"
 #include "prefix_index/token.h"
+#include "store/quarantine.h"
 #include "store/record.h"
 
 namespace ember {
@@ -86,6 +87,11 @@ class Conversations {
   virtual Result<TailListing> list_tails() = 0;
   // Proves and decodes one group, as DiskTier::read_group does.
   virtual Status read_tail_group(const BlockRecord& record, uint32_t group, Bytes raw) = 0;
+
+  // A tail as it lies there, for the quarantine; nothing if there is none.
+  virtual Result<std::optional<FoundRecord>> read_tail_as_found(const BlockHash&) {
+    return std::optional<FoundRecord>();
+  }
 
   virtual uint64_t file_bytes() const = 0;
   virtual Result<std::vector<std::string>> verify_files() = 0;

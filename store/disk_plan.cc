@@ -18,7 +18,9 @@ Result<DiskPlan> plan_disk(uint64_t disk_bytes) {
   plan.conversations_bytes =
       std::min(std::max(disk_bytes / 16, kLeastConversationsBytes), disk_bytes / 4);
   plan.tails_bytes = plan.conversations_bytes / 4;
-  plan.blocks_bytes = disk_bytes - plan.conversations_bytes - kStoreFilesBytes;
+  plan.quarantine_bytes = std::clamp(disk_bytes / 64, uint64_t{1} << 20, uint64_t{64} << 20);
+  plan.blocks_bytes =
+      disk_bytes - plan.conversations_bytes - plan.quarantine_bytes - kStoreFilesBytes;
   return plan;
 }
 

@@ -1,6 +1,6 @@
 // Disk plan: how one number, --disk-bytes, is shared out. Pure.
 //
-// Journey    options -> [disk_plan] -> disk_tier, conversations
+// Journey    options -> [disk_plan] -> disk_tier, conversations, quarantine
 // Invariant  the shares add up to the number, or the plan is refused with the least that would do
 #pragma once
 
@@ -19,6 +19,7 @@ struct DiskPlan {
   uint64_t blocks_bytes = 0;         // <store>/blocks: everything but what follows
   uint64_t conversations_bytes = 0;  // <store>/conversations: 1/16, at least 8 MiB, at most 1/4
   uint64_t tails_bytes = 0;          // of those, what tail records may hold: a quarter
+  uint64_t quarantine_bytes = 0;     // <store>/quarantine: 1/64, 1 to 64 MiB
 };
 
 // Errors: kInvalidArgument with the least number that would do.

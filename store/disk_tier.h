@@ -20,6 +20,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "prefix_index/block_hash.h"
+#include "store/quarantine.h"
 #include "store/record.h"
 
 namespace ember {
@@ -31,6 +32,8 @@ struct DiskTierOptions {
   uint64_t block_cache_bytes = 0;  // RAM for RocksDB's cache of metadata
   bool read_only = false;          // inspection: creates nothing, deletes nothing, takes no lock
   bool scan_later = false;         // open() reads no block record: the caller scans them
+  // Takes a block that was found wrong when its epoch had to go, before its bytes go with it.
+  std::function<void(const QuarantineEntry&)> set_aside;
 };
 
 struct TouchRecord {
@@ -87,6 +90,25 @@ class DiskTier {
   // Errors: kCorruption (checksum, length, RocksDB's own), kIo. `raw` is undefined after an error.
   virtual Status read_group(const BlockRecord& record, uint32_t group, Bytes raw) = 0;
 
+  // A block as it lies there, for the quarantine; nothing if there is none.
+  virtual Result<std::optional<FoundRecord>> read_as_found(const BlockHash&) {
+    return std::optional<FoundRecord>();
+  }
+  // Up to `most` records in the order of their hashes, from the first after `after`; for scrubbing.
+  struct Scan {
+    std::vector<std::pair<BlockHash, Result<BlockRecord>>> records;
+    bool ended = false;  // no record follows
+    // Records between these two, if there are any, cannot be listed: a damaged table hides them.
+    std::optional<std::pair<BlockHash, BlockHash>> gap;
+  };
+  virtual Result<Scan> records_after(const std::optional<BlockHash>&, size_t) {
+    Scan nothing;
+    nothing.ended = true;
+    return nothing;
+  }
+  // Blocks that were found unreadable, and are lost, since their epoch had to go; each once.
+  virtual std::vector<BlockHash> take_lost() { return {}; }  // Threads: any
+
   // Accepts a block: `payloads` in the order of record.groups; sets record.epoch. A block that is
   // there already (same hash) is replaced. Errors: kCapacity (no room: make_room and try again),
   // kBusy (RocksDB asks for a pause; try again), kIo.
@@ -102,6 +124,10 @@ class DiskTier {
   // Frees file space by retiring the oldest epochs; live groups in them are put again. The caller
   // has erased what may go, enough of it that the rewriting fits.
   virtual Status make_room(uint64_t stored_bytes) = 0;
+
+  // Writes a record, reads it back from the drive, compares and removes it; leaves nothing. To be
+  // called once, before anything else. Errors: kCorruption (it came back changed), kIo, kCapacity.
+  virtual Status probe() { return {}; }
 
   virtual DiskTierStats stats() const = 0;  // Threads: any
   // RocksDB's own checks of its tables; for `verify`. Returns the files that cannot be read.

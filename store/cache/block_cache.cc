@@ -48,6 +48,7 @@ BlockCacheImpl::BlockCacheImpl(const BlockCacheOptions& options, const CacheTuni
       layout_(options.layout),
       plan_(plan),
       parts_(std::move(parts)),
+      health_(clock_),
       scopes_(parts_.secret, options.name_space, options.tenants),
       device_pool_(std::move(device_pool)),
       host_tier_(std::move(host_tier)),
@@ -69,31 +70,36 @@ BlockCacheImpl::BlockCacheImpl(const BlockCacheOptions& options, const CacheTuni
       restores_(context_),
       offload_(context_),
       dedup_(context_),
-      reopening_(context_, offload_) {
+      reopening_(context_, offload_),
+      scrubber_(context_, parts_.secret) {
   context_.flush_age_us = options.flush_age_us;
+  context_.reads = &reads_;
+  context_.damaged = [this](BlockId block) { block_damaged(block); };
   adopt_store(!options.store_path.empty());
 }
 
 void BlockCacheImpl::adopt_store(bool asked_for) {
   if (!asked_for) return;
-  health_ = {StoreState::kOk, parts_.reason};
-  if (parts_.disk == nullptr) {
-    health_.state = StoreState::kUnusable;
-    return;
-  }
+  const bool usable = parts_.disk != nullptr;
+  health_.open_as(usable ? StoreState::kOk : StoreState::kUnusable, parts_.reason);
+  if (!usable) return;
   context_.disk = parts_.disk.get();
   context_.conversations = parts_.conversations.get();
   context_.writable = parts_.writable;
   context_.disk_limit_bytes = parts_.plan.blocks_bytes;
   context_.tails_limit_bytes = parts_.plan.tails_bytes;
+  context_.quarantine = parts_.quarantine.get();
   const Status begun = reopening_.begin();
-  if (begun.ok()) return;
-  health_ = {StoreState::kUnusable, begun.error().message};
+  if (begun.ok()) {
+    if (parts_.directory != nullptr) scrubber_.remember_in(parts_.directory->path() + "/SCRUB");
+    scrubber_.set_pace(options_.scrub_bytes_per_second, options_.scrub_interval_us);
+    return;
+  }
+  // What people said can be read all the same.
+  health_.open_as(StoreState::kUnusable, begun.error().message + kWithoutBlocks);
   context_.disk = nullptr;
   context_.conversations = nullptr;
-  parts_.conversations.reset();
   parts_.disk.reset();
-  parts_.directory.reset();
 }
 
 BlockCacheImpl::~BlockCacheImpl() {
@@ -102,6 +108,7 @@ BlockCacheImpl::~BlockCacheImpl() {
   // The write lane keeps its order: behind this task no conversation is being written any more.
   tickets_.on(device_.run_host(HostLane::kWrite, [] { return Status{}; }), [](const Status&) {});
   offload_.close();
+  scrubber_.close();
   pump();
   const int64_t patience_until = system_clock().now_us() + context_.tuning.close_patience_us;
   std::array<Completion, 64> completions;
@@ -119,9 +126,38 @@ void BlockCacheImpl::pump() {
   restores_.pump();
   offload_.advance();
   restores_.pump();  // host slots may have come free
+  scrubber_.advance(restores_.busy());
 }
 
-void BlockCacheImpl::tick() { pump(); }
+void BlockCacheImpl::tick() {
+  take_lost_blocks();
+  look_at_disk();
+  pump();
+}
+
+void BlockCacheImpl::look_at_disk() {
+  const int64_t now = clock_.now_us();
+  if (context_.disk == nullptr || now < next_look_us_) return;
+  next_look_us_ = now + 1'000'000;
+  const DiskTierStats disk = context_.disk->stats();
+  health_.tell(HealthTopic::kDisk, disk.health == "ok" ? std::string() : disk.health);
+}
+
+// Where the cache has another copy that is written again; else the block is a hole until it is
+// computed again.
+void BlockCacheImpl::block_damaged(BlockId block) {
+  ++counters_.damaged_blocks;
+  offload_.write_again(ledger_.entry(block).hash);
+}
+
+// What the disk tier could not save when an epoch had to go.
+void BlockCacheImpl::take_lost_blocks() {
+  if (context_.disk == nullptr) return;
+  for (const BlockHash& hash : context_.disk->take_lost()) {
+    const BlockId block = ledger_.index().find(hash);
+    if (block != kNoBlock && ledger_.entry(block).in(Tier::kDisk)) block_damaged(block);
+  }
+}
 
 bool BlockCacheImpl::handle(const Completion& completion) {
   if (!tickets_.complete(completion)) return false;
@@ -141,7 +177,8 @@ Ticket BlockCacheImpl::sync() {
 
 BlockCacheStats BlockCacheImpl::stats() const {
   BlockCacheStats stats = counters_;
-  stats.health = health_;
+  stats.health = health_.now();
+  scrubber_.add_to(stats);
   for (Tier tier : kAllTiers) {
     stats.blocks[static_cast<size_t>(tier)] = ledger_.index().count(tier);
   }
@@ -153,6 +190,13 @@ BlockCacheStats BlockCacheImpl::stats() const {
   stats.loading = context_.loading;
   stats.unreadable_records = reopening_.unreadable();
   stats.evicted_blocks += ledger_.evicted();
+  stats.read_retries = reads_.retried;
+  if (parts_.quarantine != nullptr) {
+    const QuarantineStats kept = parts_.quarantine->stats();
+    stats.quarantined_records = kept.records;
+    stats.quarantine_bytes = kept.bytes;
+    stats.quarantine_dropped = kept.dropped + kept.refused;
+  }
   const BlockLedger::Census census = ledger_.census(context_.numerics_build);
   stats.stranded = census.stranded + reopening_.unreachable();
   stats.foreign_blocks = offload_.foreign_count() + census.foreign_builds;
@@ -164,9 +208,12 @@ BlockCacheStats BlockCacheImpl::stats() const {
     stats.stored_bytes = disk.stored_bytes;
     stats.raw_bytes = disk.raw_bytes;
     stats.written_bytes = disk.written_bytes;
-    if (stats.health.reason.empty() && disk.health != "ok") stats.health.reason = disk.health;
+    if (stats.health.state == StoreState::kOk && disk.health != "ok") {
+      stats.health = {StoreState::kDegraded, disk.health, clock_.unix_us()};
+    }
   }
   if (context_.conversations != nullptr) stats.disk_bytes += context_.conversations->file_bytes();
+  stats.disk_bytes += stats.quarantine_bytes;
   return stats;
 }
 

@@ -61,6 +61,7 @@ Result<std::unique_ptr<Chain>> BlockCacheImpl::open_chain(TokenSpan prompt, size
                      std::to_string(total) + " device slots, found " + std::to_string(capacity) +
                      ": raise ram_bytes"};
   }
+  scrubber_.yield();
   const int64_t began_us = clock_.now_us();
   auto chain = std::make_unique<ChainImpl>(context_, restores_, open_chains_, asked);
   add_matches(*chain, prompt, std::min(restore_tokens, prompt.empty() ? 0 : prompt.size() - 1));
@@ -156,6 +157,11 @@ ScopeId BlockCacheImpl::scope_of_next(const ChainImpl& chain, TokenSpan tokens) 
   return shared ? kSharedScope : scope.own;
 }
 
+// Not stored, or stored where it could not be read.
+bool BlockCacheImpl::must_store(BlockId block) const {
+  return !ledger_.entry(block).in(Tier::kDisk) || ledger_.notes(block).read_failed;
+}
+
 void BlockCacheImpl::commit_block(ChainImpl& chain, size_t position) {
   const size_t span = layout_.block_tokens();
   const TokenSpan tokens = chain.tokens().subspan(position * span, span);
@@ -178,7 +184,7 @@ void BlockCacheImpl::commit_block(ChainImpl& chain, size_t position) {
   const SlotLease& slot = chain.slot(position);
   ledger_.publish(block, Tier::kDevice, slot);
   ledger_.use({block}, false);
-  if (!ledger_.entry(block).in(Tier::kDisk)) offload_.add(block, slot.share());
+  if (must_store(block)) offload_.add(block, slot.share());
 }
 
 void BlockCacheImpl::commit_tail(Chain& chain) {
@@ -194,7 +200,7 @@ void BlockCacheImpl::commit_tail(Chain& chain) {
                                         context_.numerics_build);
     if (heals(tail)) ledger_.reset(tail, context_.numerics_build);
     ledger_.use({tail}, false);
-    if (!ledger_.entry(tail).in(Tier::kDisk)) offload_.add(tail, ours.slot(full).share());
+    if (must_store(tail)) offload_.add(tail, ours.slot(full).share());
   }
   offload_.turn_ended();
   pump();

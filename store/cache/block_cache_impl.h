@@ -22,6 +22,7 @@
 #include "store/cache/reopening.h"
 #include "store/cache/restore_executor.h"
 #include "store/cache/scope_book.h"
+#include "store/cache/scrubber.h"
 #include "store/cache/store_parts.h"
 
 namespace ember {
@@ -52,12 +53,15 @@ class BlockCacheImpl final : public BlockCache {
     return device_pool_->layer_view(layer);
   }
   Conversations* conversations() override { return parts_.conversations.get(); }
-  const StoreHealth& health() const override { return health_; }
+  const StoreHealth& health() const override { return health_.now(); }
   const RamPlan& ram_plan() const override { return plan_; }
   BlockCacheStats stats() const override;
 
   void drop_tier(Tier tier) override { ledger_.drop_tier(tier); }
   std::vector<Row> rows() const override;
+  std::vector<QuarantineRow> quarantined() const override {
+    return parts_.quarantine == nullptr ? std::vector<QuarantineRow>() : parts_.quarantine->list();
+  }
 
   // For tests: aborts unless the index's invariants hold.
   void check_invariants() const { ledger_.index().check_invariants(); }
@@ -80,6 +84,10 @@ class BlockCacheImpl final : public BlockCache {
   ScopeId scope_of_next(const ChainImpl& chain, TokenSpan tokens) const;
   void commit_block(ChainImpl& chain, size_t position);
   bool heals(BlockId block) const;
+  bool must_store(BlockId block) const;
+  void block_damaged(BlockId block);
+  void take_lost_blocks();
+  void look_at_disk();
 
   BlockCacheOptions options_;
   Device& device_;
@@ -87,7 +95,7 @@ class BlockCacheImpl final : public BlockCache {
   KvLayout layout_;
   RamPlan plan_;
   StoreParts parts_;
-  StoreHealth health_;
+  HealthKeeper health_;
   BlockCacheStats counters_;
   ScopeBook scopes_;
   std::unique_ptr<DevicePool> device_pool_;
@@ -95,11 +103,14 @@ class BlockCacheImpl final : public BlockCache {
   TicketRouter tickets_;
   BlockLedger ledger_;
   TailLedger tails_;
+  ReadCounters reads_;
   CacheContext context_;
   RestoreExecutor restores_;
   OffloadExecutor offload_;
   DedupCheck dedup_;
   Reopening reopening_;
+  Scrubber scrubber_;
+  int64_t next_look_us_ = 0;  // at the disk's own health
   size_t open_chains_ = 0;
 };
 

@@ -1,6 +1,10 @@
 // Encoding of slots into records, and proven reading of records into slots.
 #include "store/cache/block_coder.h"
 
+#include <optional>
+#include <utility>
+
+#include "base/clock.h"
 #include "store/codec.h"
 #include "store/cache/slot_copies.h"
 
@@ -102,10 +106,11 @@ bool BlockReader::same_grouping(const BlockRecord& record) const {
   return true;
 }
 
-Status BlockReader::read_group(const BlockRecord& record, uint32_t group, std::byte* slot) const {
+Status BlockReader::read_group_once(const BlockRecord& record, uint32_t group,
+                                    std::byte* slot) const {
   const GroupEntry& entry = record.groups[group];
   if (record.tail) {
-    if (conversations == nullptr) return damage(record, "no database of tails");
+    if (conversations == nullptr) return {ErrorCode::kIo, "no database of tails"};
     std::vector<std::byte> packed(entry.raw_bytes);
     EMBER_TRY(conversations->read_tail_group(record, group, packed));
     scatter_layers(layout, entry.first_layer, entry.layers,
@@ -116,21 +121,57 @@ Status BlockReader::read_group(const BlockRecord& record, uint32_t group, std::b
   return disk.read_group(record, group, raw);
 }
 
+Status BlockReader::read_group(const BlockRecord& record, uint32_t group, std::byte* slot) const {
+  if (read_group_once(record, group, slot).ok()) return {};
+  count_retry();
+  const Status again = read_group_once(record, group, slot);
+  if (!again.ok()) set_aside(record.hash, record.position, record.tail, again.error());
+  return again;
+}
+
+Status BlockReader::find_record_once(const BlockIdentity& identity, BlockRecord& record) const {
+  EMBER_ASSIGN(std::optional<BlockRecord> found, disk.read_record(identity.hash));
+  if (!found) {
+    return Error{ErrorCode::kCorruption, "block record " + identity.hash.hex() + " is gone"};
+  }
+  record = std::move(*found);
+  return check_record(record, identity, layout);
+}
+
+Status BlockReader::find_record(const BlockIdentity& identity, BlockRecord& record) const {
+  if (find_record_once(identity, record).ok()) return {};
+  count_retry();
+  const Status again = find_record_once(identity, record);
+  if (!again.ok()) set_aside(identity.hash, identity.position, identity.tail, again.error());
+  return again;
+}
+
 Status BlockReader::read_first(const BlockIdentity& identity, BlockRecord& record,
                                std::byte* slot) const {
-  if (!identity.tail) {
-    EMBER_ASSIGN(std::optional<BlockRecord> found, disk.read_record(identity.hash));
-    if (!found) {
-      return Error{ErrorCode::kCorruption, "block record " + identity.hash.hex() + " is gone"};
-    }
-    record = std::move(*found);
-  }
-  EMBER_TRY(check_record(record, identity, layout));
+  EMBER_TRY(identity.tail ? check_record(record, identity, layout)
+                          : find_record(identity, record));
   poison_slot(layout, static_cast<uint32_t>(identity.tokens.size()), slot);
   const auto groups =
       same_grouping(record) ? 1u : static_cast<uint32_t>(record.groups.size());
   for (uint32_t g = 0; g < groups; ++g) EMBER_TRY(read_group(record, g, slot));
   return {};
+}
+
+void BlockReader::count_retry() const {
+  if (counters != nullptr) ++counters->retried;
+}
+
+// Nothing is kept of a record that is not there: it was erased or written again meanwhile, or lost.
+void BlockReader::set_aside(const BlockHash& hash, uint32_t position, bool tail,
+                            const Error& why) const {
+  if (quarantine == nullptr || why.code != ErrorCode::kCorruption) return;
+  if (tail && conversations == nullptr) return;
+  Result<std::optional<FoundRecord>> found =
+      tail ? conversations->read_tail_as_found(hash) : disk.read_as_found(hash);
+  if (!found.ok() || !found->has_value()) return;
+  // A quarantine that is full or cannot be written keeps nothing and counts that.
+  static_cast<void>(quarantine->keep(
+      {hash, position, tail, why.message, std::move(**found)}, system_clock().unix_us()));
 }
 
 }  // namespace ember

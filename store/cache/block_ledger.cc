@@ -194,6 +194,7 @@ void BlockLedger::set_stored(BlockId block, int32_t epoch, uint64_t stored_bytes
   counted += stored_bytes;
   index_.set_place(block, Tier::kDisk, epoch);
   notes(block).stored_bytes = stored_bytes;
+  notes(block).read_failed = false;
 }
 
 void BlockLedger::clear_disk(BlockId block) {

@@ -39,6 +39,7 @@ struct BlockNotes {
   int64_t last_use_unix_us = 0;
   uint32_t earlier_hits = 0;  // of earlier processes, from the touch record
   bool touched = false;       // used since its last touch record
+  bool read_failed = false;   // its record is to be written again when it is committed again
 };
 
 class BlockLedger {

@@ -6,12 +6,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 
 #include "base/clock.h"
 #include "kernels/device.h"
 #include "store/block_cache.h"
 #include "store/cache/block_coder.h"
 #include "store/cache/block_ledger.h"
+#include "store/cache/health_keeper.h"
 #include "store/cache/scope_book.h"
 #include "store/cache/tail_ledger.h"
 #include "store/cache/ticket_router.h"
@@ -40,7 +43,7 @@ struct CacheContext {
   BlockLedger& ledger;
   TailLedger& tails;
   BlockCacheStats& counters;
-  StoreHealth& health;
+  HealthKeeper& health;
   CacheTuning tuning;
   // What every record of ours says.
   NamespaceHash name_space;
@@ -53,7 +56,12 @@ struct CacheContext {
   uint64_t disk_limit_bytes = 0;
   uint64_t tails_limit_bytes = 0;
   int64_t flush_age_us = 0;
+  Quarantine* quarantine = nullptr;  // null: what is proven wrong is not kept
+  ReadCounters* reads = nullptr;
+  // The stored bytes of this block are proven wrong: counts it, and heals it or makes it a hole.
+  std::function<void(BlockId)> damaged = {};
 
+  BlockReader reader() const { return {layout, *disk, conversations, quarantine, reads}; }
   BlockIdentity identity_of(BlockId block) const {
     const BlockEntry& entry = ledger.entry(block);
     BlockIdentity identity;

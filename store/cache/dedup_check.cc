@@ -1,6 +1,7 @@
 // Copies a block that was computed again to a host slot and compares it with its record.
 #include "store/cache/dedup_check.h"
 
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -10,22 +11,23 @@
 namespace ember {
 namespace {
 
-// Errors: kCorruption with the first group that differs. Without a record of this block there is
-// nothing to compare.
-Status same_as_stored(DiskTier& disk, const KvLayout& layout, const BlockIdentity& identity,
-                      const std::byte* slot) {
-  const Result<std::optional<BlockRecord>> found = disk.read_record(identity.hash);
-  if (!found.ok() || !found->has_value()) return {};
-  const BlockRecord& record = **found;
-  if (!check_record(record, identity, layout).ok()) return {};
+// What a block that was computed again says of its record.
+struct Verdict {
+  Status record;           // kCorruption: it is not this block's record, or cannot be proven
+  bool different = false;  // proven, but of other bytes
+};
+
+Verdict compare_with_stored(const BlockReader& reader, const BlockIdentity& identity,
+                            const std::byte* slot) {
+  Verdict verdict;
+  BlockRecord record;
+  verdict.record = reader.find_record(identity, record);
+  if (!verdict.record.ok()) return verdict;
   for (const GroupEntry& group : record.groups) {
-    const ConstBytes raw(slot + layout.layer_offset(group.first_layer), group.raw_bytes);
-    if (checksum64(raw) == group.checksum) continue;
-    return {ErrorCode::kCorruption, "block " + identity.hash.hex() + " from layer " +
-                                        std::to_string(group.first_layer) +
-                                        ": computed again it is not what was stored"};
+    const ConstBytes raw(slot + reader.layout.layer_offset(group.first_layer), group.raw_bytes);
+    if (checksum64(raw) != group.checksum) verdict.different = true;
   }
-  return {};
+  return verdict;
 }
 
 }  // namespace
@@ -36,6 +38,8 @@ void DedupCheck::compare(BlockId block, SlotLease device) {
   if (!host) return;
   host_ = std::move(*host);
   device_ = std::move(device);
+  block_ = block;
+  context_.ledger.hold(block);
   const BlockIdentity identity = context_.identity_of(block);
   std::vector<Copy> copies;
   for (uint32_t group = 0; group < context_.layout.group_count(); ++group) {
@@ -48,23 +52,34 @@ void DedupCheck::compare(BlockId block, SlotLease device) {
     if (status.ok()) {
       hash_against_record(identity);
     } else {
-      host_.release();
+      end();
     }
   });
 }
 
+void DedupCheck::end() {
+  host_.release();
+  context_.ledger.let_go(block_);
+}
+
 void DedupCheck::hash_against_record(const BlockIdentity& identity) {
-  DiskTier& disk = *context_.disk;
-  const KvLayout& layout = context_.layout;
+  const BlockReader reader = context_.reader();
   const std::byte* slot = context_.host_tier.at(host_.slot());
+  const auto verdict = std::make_shared<Verdict>();
   const Ticket ticket =
-      context_.device.run_host(HostLane::kRead, [&disk, &layout, identity, slot]() -> Status {
-        return same_as_stored(disk, layout, identity, slot);
+      context_.device.run_host(HostLane::kRead, [reader, identity, slot, verdict]() -> Status {
+        *verdict = compare_with_stored(reader, identity, slot);
+        return {};
       });
-  context_.tickets.on(ticket, [this](const Status& status) {
-    host_.release();
-    ++context_.counters.dedup_checked;
-    if (!status.ok()) ++context_.counters.dedup_mismatch;
+  context_.tickets.on(ticket, [this, verdict](const Status&) {
+    if (verdict->record.ok()) {
+      ++context_.counters.dedup_checked;
+      if (verdict->different) ++context_.counters.dedup_mismatch;
+    } else if (verdict->record.error().code == ErrorCode::kCorruption &&
+               context_.ledger.entry(block_).in(Tier::kDisk)) {
+      context_.damaged(block_);  // healed from the copy that was computed now
+    }
+    end();
   });
 }
 

@@ -5,7 +5,8 @@
 // Invariant  costs a copy and a hash on workers, never a wait and never an eviction: where a
 //            comparison is under way already, or no host slot is free, a block is not compared
 // Threads    engine thread only; copy and hash are tickets
-// Not here   what follows from a difference: nothing, the stored block stays; the counter is read
+// Not here   what follows from a difference: nothing, the stored block stays; the counter is read.
+//            A record that is proven wrong on the way is damage like any other (block_cache)
 #pragma once
 
 #include "store/cache/cache_context.h"
@@ -22,8 +23,10 @@ class DedupCheck {
 
  private:
   void hash_against_record(const BlockIdentity& identity);
+  void end();
 
   CacheContext& context_;
+  BlockId block_ = kNoBlock;  // held while a comparison is under way
   SlotLease device_;
   SlotLease host_;  // held while a comparison is under way
 };

@@ -224,10 +224,7 @@ void OffloadExecutor::written(const std::vector<OffloadJob*>& jobs) {
 
 void OffloadExecutor::accept(OffloadJob& job) {
   const BlockRecord& record = job.coded.record;
-  if (context_.health.state == StoreState::kOk && write_trouble_) {
-    write_trouble_ = false;
-    context_.health.reason = quiet_reason_;
-  }
+  context_.health.tell(HealthTopic::kWriting, "");
   if (job.is_tail()) {
     context_.ledger.set_stored(job.block, kTailEpoch, record.stored_bytes());
     context_.tails.add(record);
@@ -266,10 +263,8 @@ void OffloadExecutor::give_up(OffloadJob* job, const Error& error) {
   ++context_.counters.offload_failures;
   const bool write_error = error.code == ErrorCode::kIo || error.code == ErrorCode::kCorruption ||
                            (error.code == ErrorCode::kCapacity && job->tried);
-  if (write_error && context_.health.state == StoreState::kOk) {
-    if (!write_trouble_) quiet_reason_ = context_.health.reason;
-    write_trouble_ = true;
-    context_.health.reason = "blocks could not be written: " + error.message;
+  if (write_error) {
+    context_.health.tell(HealthTopic::kWriting, "blocks could not be written: " + error.message);
   }
   for (SyncWaiter& waiter : syncs_) {
     if (job->order <= waiter.order && waiter.status.ok()) waiter.status = error;

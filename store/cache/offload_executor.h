@@ -35,6 +35,8 @@ class OffloadExecutor {
 
   // Records of the store that are not in the index.
   void add_foreign(std::span<const ForeignRecord> records);
+  // It is in the index now.
+  void forget_foreign(const BlockHash& hash) { foreign_hashes_.erase(hash); }
   size_t foreign_count() const { return foreign_hashes_.size(); }
 
   // Takes the block down in the background. `device` leases a slot with its rows.
@@ -46,6 +48,10 @@ class OffloadExecutor {
   Ticket sync();
   // Erases tails and blocks; the index has forgotten them.
   void erase_tails(const std::vector<BlockHash>& tails);
+
+  // The stored copy of this block is lost or wrong: one that the cache has elsewhere is queued
+  // anew; else the block is a hole.
+  void write_again(const BlockHash& hash);
 
   // Plans and starts whatever can be started. To be called after anything.
   void advance();
@@ -89,7 +95,6 @@ class OffloadExecutor {
   // Flushes.
   void flush();
   void flushed(size_t count, const Status& status);
-  void write_again(const BlockHash& hash);
   void settle_syncs();
   void forget_tail(const BlockHash& hash);
   void supersede(const std::string& scope, const BlockHash& parent, TokenSpan tokens);
@@ -109,8 +114,6 @@ class OffloadExecutor {
   std::vector<BlockHash> doomed_tails_;  // to be erased when the lane is free
   uint32_t copies_ = 0;                  // tickets under way
   bool lane_busy_ = false;
-  bool write_trouble_ = false;  // the health's reason is ours
-  std::string quiet_reason_;    // what it was before
   bool closing_ = false;
   bool hopeless_ = false;  // closing has lasted too long: "busy" counts as a refusal
 };

@@ -173,11 +173,8 @@ void OffloadExecutor::flushed(size_t count, const Status& status) {
     return;
   }
   context_.counters.offload_failures += count;
-  if (context_.health.state == StoreState::kOk) {
-    if (!write_trouble_) quiet_reason_ = context_.health.reason;
-    write_trouble_ = true;
-    context_.health.reason = "blocks could not be flushed: " + status.error().message;
-  }
+  context_.health.tell(HealthTopic::kWriting,
+                       "blocks could not be flushed: " + status.error().message);
   for (SyncWaiter& waiter : syncs_) {
     if (settled.front().order <= waiter.order && waiter.status.ok()) waiter.status = status;
   }
@@ -186,8 +183,6 @@ void OffloadExecutor::flushed(size_t count, const Status& status) {
   }
 }
 
-// The disk lost a block that it had accepted: what has a copy elsewhere is queued anew, in order;
-// the others are holes.
 void OffloadExecutor::write_again(const BlockHash& hash) {
   const BlockId block = context_.ledger.index().find(hash);
   if (block == kNoBlock || !context_.ledger.entry(block).in(Tier::kDisk)) return;

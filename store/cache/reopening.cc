@@ -122,7 +122,7 @@ void Reopening::step_ended(const Status& status) {
   if (!status.ok()) {
     // What came so far can be read. What did not must not be written over.
     context_.writable = false;
-    context_.health.reason = status.error().message;
+    context_.health.tell(HealthTopic::kOpening, status.error().message);
     ++unreadable_;
     return finish();
   }
@@ -194,6 +194,7 @@ void Reopening::enter_ready(size_t most) {
 
 void Reopening::enter(const Found& found) {
   const std::optional<BlockId> parent = parent_of(found.scope, found.parent, found.position);
+  if (!parent && !walking_) return;
   if (!parent) {  // forgotten since it came
     ++unreachable_;
     const ForeignRecord aside{found.hash, found.position, found.stored_bytes};
@@ -220,6 +221,7 @@ void Reopening::enter(const Found& found) {
     if (publisher.ok()) ledger.set_publisher(block, *publisher);
   }
   ledger.set_stored(block, static_cast<int32_t>(found.epoch & 0x7fffffffu), found.stored_bytes);
+  if (!walking_) offload_.forget_foreign(found.hash);
   if (found.numerics_build != context_.numerics_build) ledger.expect_foreign_builds();
   release_children(found.hash, block);
 }
@@ -264,7 +266,7 @@ void Reopening::enter_tail(BlockId parent, const BlockHash& hash) {
 }
 
 bool Reopening::look_up(TokenSpan prompt, const std::string& scope) {
-  if (!walking_) return false;
+  if (!walking_ && !set_aside_) return false;
   const bool shared = ask(prompt, scope, true);
   const bool own = scope != kSharedScopeName && ask(prompt, scope, false);
   return shared || own;
@@ -320,7 +322,7 @@ void Reopening::start_look_up(std::shared_ptr<LookUp> asked, const BlockHash& fi
       });
   context_.tickets.on(ticket, [this, asked, first](const Status&) {
     asked_.erase(first);
-    if (!walking_) return;
+    if (!walking_ && !set_aside_) return;
     if (known_missing_.size() >= kMostKnownMissing) known_missing_.clear();
     known_missing_.insert(asked->missing);
     context_.counters.looked_up_blocks += asked->found.size();
@@ -371,6 +373,8 @@ void Reopening::finish() {
     const ForeignRecord aside{found.hash, found.position, found.stored_bytes};
     offload_.add_foreign({&aside, 1});
   }
+  // What lies below them, or behind them in a damaged table, can be reached by its own key.
+  set_aside_ = unreadable_ > 0;
   waiting_.clear();
   for (const auto& [parent, hash] : waiting_tails_) {
     if (context_.tails.find(hash) == nullptr) continue;

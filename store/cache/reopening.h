@@ -37,11 +37,12 @@ class Reopening {
   // The walk goes on. To be called after anything; returns at once.
   void advance();
   // No further step; what has not come stays unknown to this process.
-  void stop() { walking_ = false; }
+  void stop() { walking_ = set_aside_ = false; }
   bool loading() const { return context_.loading; }
 
-  // While loading: asks the disk for those full blocks of the prompt that the index does not have,
-  // for a scope: as far as `shared` has them and then its own, and its own from the root on.
+  // While loading, or where damage kept blocks out of the index: asks the disk for those full
+  // blocks of the prompt that the index does not have, for a scope: as far as `shared` has them and
+  // then its own, and its own from the root on.
   // True while the answer is under way; the blocks found have entered when it is false.
   bool look_up(TokenSpan prompt, const std::string& scope);
 
@@ -106,6 +107,7 @@ class Reopening {
   OffloadExecutor& offload_;
   std::shared_ptr<Step> step_;  // the last one, or under way
   bool walking_ = false;        // there are more records to come
+  bool set_aside_ = false;      // blocks below one that could not be read: prompts look theirs up
   bool ticket_out_ = false;     // a step, or a pause between two bounded parts of the work
   std::vector<Found> ready_;  // their parents are in the index; the next one is at the back
   std::unordered_multimap<BlockHash, Found> waiting_;            // by parent

@@ -134,7 +134,7 @@ void RestoreExecutor::poison(FillBatch& batch) {
 }
 
 void RestoreExecutor::read(Fill& fill, uint32_t group) {
-  const BlockReader reader{context_.layout, *context_.disk, context_.conversations};
+  const BlockReader reader = context_.reader();
   std::byte* slot = context_.host_tier.at(fill.source.slot());
   Fill* filled = &fill;  // stays until its reads have ended
   ++fill.reads;
@@ -154,18 +154,21 @@ void RestoreExecutor::read_ended(Fill& fill, uint32_t group, const Status& statu
     mark_group(fill, group);
   } else if (!context_.ledger.entry(fill.block).in(Tier::kDisk)) {
     cancel(&fill);  // forgotten while it was read, as a tail is that a longer block follows
+  } else if (status.error().code != ErrorCode::kCorruption) {
+    // Nothing speaks against the stored bytes: a miss. If it is computed again it is stored again.
+    ++context_.counters.read_errors;
+    context_.ledger.notes(fill.block).read_failed = true;
+    cancel(&fill);
   } else if (!fill.damaged) {
-    // Whatever the disk's reason, the block cannot be had: recompute heals it.
     fill.damaged = true;
-    ++context_.counters.damaged_blocks;
-    context_.ledger.mark_damaged(fill.block);
+    context_.damaged(fill.block);
     fail(fill);
   }
   advance(*fill.batch);
 }
 
 void RestoreExecutor::mark_group(Fill& fill, uint32_t group) {
-  const BlockReader reader{context_.layout, *context_.disk, context_.conversations};
+  const BlockReader reader = context_.reader();
   const uint32_t groups = context_.layout.group_count();
   fill.group_ready[group] = 1;
   if (group == 0 && !reader.same_grouping(fill.record)) {

@@ -4,12 +4,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.h"
 #include "store/disk/open_parts.h"
 
 namespace ember {
 namespace {
 
 constexpr uint64_t kConversationsMemtableBytes = uint64_t{4} << 20;
+constexpr int64_t kSlowProbeUs = 5'000'000;
+constexpr const char* kWithoutStore =
+    "; requests run without the store: move its folder away, and a new one is made in its place";
 
 void add_reason(std::string& reason, const std::string& more) {
   if (!reason.empty()) reason += "; ";
@@ -19,7 +23,7 @@ void add_reason(std::string& reason, const std::string& more) {
 // A store of ours that is there, but whose bytes are wrong: requests run without it.
 StoreParts unusable(const Error& error) {
   StoreParts parts;
-  parts.reason = error.message;
+  parts.reason = error.message + kWithoutStore;
   return parts;
 }
 
@@ -53,43 +57,84 @@ Result<StoreParts> StoreParts::open(const std::string& path, const DiskPlan& pla
   if (!parts.writable) {
     add_reason(parts.reason, "opened for reading: " + why_not_writable(path));
   }
-  const bool created = parts.directory->created();
-
+  parts.quarantine = Quarantine::open(parts.directory->path() + "/quarantine",
+                                      plan.quarantine_bytes, !parts.writable);
   const uint64_t turns_memtable = std::min(kConversationsMemtableBytes, memtable_bytes / 4);
   DiskTierOptions disk;
   disk.directory = parts.directory->path() + "/blocks";
   disk.limit_bytes = plan.blocks_bytes;
   disk.memtable_bytes = memtable_bytes - turns_memtable;
   disk.block_cache_bytes = block_cache_bytes;
-  disk.read_only = !parts.writable;
   disk.scan_later = true;
-  Result<std::unique_ptr<DiskTier>> blocks = open_disk_tier(disk, base);
-  if (created) EMBER_TRY(complete_or_discard(*parts.directory, blocks));
-  if (!blocks.ok()) return unusable(blocks.error());
-  parts.disk = std::move(*blocks);
-  // An existing store on a full disk can still be read.
-  const DiskTierStats opened = parts.disk->stats();
-  if (parts.writable && opened.reading_only) {
-    parts.writable = false;
-    add_reason(parts.reason, opened.health);
-  }
+  EMBER_TRY(parts.open_blocks(disk, base));
 
   ConversationsOptions turns;
   turns.directory = parts.directory->path() + "/conversations";
   turns.limit_bytes = plan.conversations_bytes;
   turns.memtable_bytes = turns_memtable;
-  turns.read_only = !parts.writable;
-  Result<std::unique_ptr<Conversations>> conversations = open_conversations(turns, base);
-  if (conversations.ok()) {
-    parts.conversations = std::move(*conversations);
-  } else if (created) {
-    parts.disk.reset();
-    parts.directory->discard();
-    return conversations.error();
-  } else {
-    add_reason(parts.reason, "no conversations and tails: " + conversations.error().message);
-  }
+  EMBER_TRY(parts.open_conversations_of(turns, base));
   return parts;
+}
+
+Status StoreParts::open_blocks(DiskTierOptions options, const BaseFileSystem& base) {
+  options.read_only = !writable;
+  options.set_aside = [keeper = quarantine.get()](const QuarantineEntry& entry) {
+    // One that is full or cannot be written keeps nothing and counts that.
+    static_cast<void>(keeper->keep(entry, system_clock().unix_us()));
+  };
+  Result<std::unique_ptr<DiskTier>> blocks = open_disk_tier(options, base);
+  if (directory->created()) EMBER_TRY(complete_or_discard(*directory, blocks));
+  if (!blocks.ok()) {
+    // What people said can be read all the same.
+    add_reason(reason, blocks.error().message + kWithoutBlocks);
+    return {};
+  }
+  disk = std::move(*blocks);
+  // An existing store on a full disk can still be read.
+  const DiskTierStats opened = disk->stats();
+  if (writable && opened.reading_only) {
+    writable = false;
+    add_reason(reason, opened.health);
+  }
+  return writable ? probe() : Status{};
+}
+
+// A full disk is the business of those who make room; anything else that does not come back as it
+// was written means that nothing more is written.
+Status StoreParts::probe() {
+  const int64_t began_us = system_clock().now_us();
+  const Status probed = disk->probe();
+  const int64_t took_us = system_clock().now_us() - began_us;
+  if (took_us > kSlowProbeUs) {
+    add_reason(reason, "the start-up probe took " + std::to_string(took_us / 1'000'000) +
+                           " s: the drive is slow");
+  }
+  if (probed.ok() || probed.error().code == ErrorCode::kCapacity) return {};
+  if (directory->created()) {
+    disk.reset();
+    directory->discard();
+    return probed;
+  }
+  writable = false;
+  add_reason(reason, "reading only: " + probed.error().message);
+  return {};
+}
+
+Status StoreParts::open_conversations_of(ConversationsOptions options,
+                                         const BaseFileSystem& base) {
+  options.read_only = !writable;
+  Result<std::unique_ptr<Conversations>> opened = open_conversations(options, base);
+  if (opened.ok()) {
+    conversations = std::move(*opened);
+    return {};
+  }
+  if (directory->created()) {
+    disk.reset();
+    directory->discard();
+    return opened.error();
+  }
+  add_reason(reason, "no conversations and tails: " + opened.error().message);
+  return {};
 }
 
 }  // namespace ember

@@ -74,6 +74,7 @@ class ConversationsImpl final : public Conversations {
   Status erase_tail(const BlockHash& hash) override;
   Result<TailListing> list_tails() override;
   Status read_tail_group(const BlockRecord& record, uint32_t group, Bytes raw) override;
+  Result<std::optional<FoundRecord>> read_tail_as_found(const BlockHash& hash) override;
   uint64_t file_bytes() const override { return seam_.files->ledger().file_bytes(); }
   Result<std::vector<std::string>> verify_files() override;
 
@@ -358,6 +359,15 @@ Status ConversationsImpl::read_tail_group(const BlockRecord& record, uint32_t gr
     return {ErrorCode::kCorruption, what + ": the checksum of a group does not agree"};
   }
   return {};
+}
+
+Result<std::optional<FoundRecord>> ConversationsImpl::read_tail_as_found(const BlockHash& hash) {
+  FoundRecord found;
+  const rocksdb::Slice key(hash.view());
+  const rocksdb::Status status = db_->Get(rocksdb::ReadOptions(), tails(), key, &found.record);
+  if (status.IsNotFound()) return std::optional<FoundRecord>();
+  if (!status.ok()) found.record.clear();  // its table cannot be read: that it was there is kept
+  return std::optional<FoundRecord>(std::move(found));
 }
 
 Result<std::vector<std::string>> ConversationsImpl::verify_files() {

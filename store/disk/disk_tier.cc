@@ -131,6 +131,8 @@ Status DiskTierImpl::read_payload(const BlockRecord& record, uint32_t group,
   std::string key = data_key(record.epoch, record.hash, group);
   rocksdb::Status status = db_->Get(read_options(), data_, key, &payload);
   if (!status.ok()) {
+    // A file that is gone does not come back: unlike other errors of the drive, this is damage.
+    if (status.IsPathNotFound()) status = rocksdb::Status::Corruption(status.ToString());
     return rocksdb_error(status, doing("group " + std::to_string(group) + " of block " +
                                        record.hash.hex()));
   }
@@ -143,17 +145,22 @@ Status DiskTierImpl::read_payload(const BlockRecord& record, uint32_t group,
   return {};
 }
 
-Status DiskTierImpl::prove_group(const BlockRecord& record, uint32_t group, Bytes raw) {
-  std::shared_lock hold(db_mutex_);
-  rocksdb::PinnableSlice payload;
-  EMBER_TRY(read_payload(record, group, payload));
+Status DiskTierImpl::prove_payload(const BlockRecord& record, uint32_t group,
+                                   std::string_view payload, Bytes raw) const {
   const GroupEntry& entry = record.groups[group];
-  EMBER_TRY(decode_group(entry.codec, payload.ToStringView(), raw));
+  EMBER_TRY(decode_group(entry.codec, payload, raw));
   if (checksum64(raw) != entry.checksum) {
     return {ErrorCode::kCorruption, doing("group " + std::to_string(group) + " of block " +
                                           record.hash.hex() + ": the checksum does not agree")};
   }
   return {};
+}
+
+Status DiskTierImpl::prove_group(const BlockRecord& record, uint32_t group, Bytes raw) {
+  std::shared_lock hold(db_mutex_);
+  rocksdb::PinnableSlice payload;
+  EMBER_TRY(read_payload(record, group, payload));
+  return prove_payload(record, group, payload.ToStringView(), raw);
 }
 
 Status DiskTierImpl::read_group(const BlockRecord& record, uint32_t group, Bytes raw) {

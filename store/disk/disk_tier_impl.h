@@ -13,8 +13,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <shared_mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -40,6 +42,11 @@ struct DiskFamilies {
 };
 DiskFamilies disk_families(const DiskTierOptions& options);
 
+// The first number from `from` on at which keys of a kind can be read again, where a damaged table
+// block hides some; nothing if all that follow are hidden. Cost: some 50 seeks.
+std::optional<uint32_t> readable_from(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* meta,
+                                      MetaKind kind, uint32_t from);
+
 class DiskTierImpl final : public DiskTier {
  public:
   // `base`: the file system below (null: the machine's).
@@ -51,6 +58,10 @@ class DiskTierImpl final : public DiskTier {
   Result<ScanStep> scan(const std::string& cursor, size_t most) override;
   Result<std::optional<BlockRecord>> read_record(const BlockHash& hash) override;
   Status read_group(const BlockRecord& record, uint32_t group, Bytes raw) override;
+  Result<std::optional<FoundRecord>> read_as_found(const BlockHash& hash) override;
+  Result<Scan> records_after(const std::optional<BlockHash>& after, size_t most) override;
+  std::vector<BlockHash> take_lost() override;
+  Status probe() override;
   Status put(BlockRecord& record, std::span<const std::string> payloads) override;
   Status erase(const BlockHash& hash) override;
   Status touch(std::span<const std::pair<BlockHash, TouchRecord>> touches) override;
@@ -79,6 +90,8 @@ class DiskTierImpl final : public DiskTier {
   Status open_for_writing_or_reading();
   void close_database();
   Status read_payload(const BlockRecord& record, uint32_t group, rocksdb::PinnableSlice& payload);
+  Status prove_payload(const BlockRecord& record, uint32_t group, std::string_view payload,
+                       Bytes raw) const;
   Status prove_group(const BlockRecord& record, uint32_t group, Bytes raw);
 
   // disk_tier_scan.cc
@@ -88,6 +101,15 @@ class DiskTierImpl final : public DiskTier {
   void see(const ScanStep& step, const std::string& cursor);
   // Walks on to the last record that no scan has reached. The write lane, before what needs all.
   Status see_all_places();
+  // disk_tier_probe.cc
+  Status probe_files(const std::string& value);
+  Status probe_database(const BlockHash& hash, const std::string& value);
+
+  // disk_tier_damage.cc
+  std::optional<std::string> payload_as_found(const BlockRecord& record, uint32_t group);
+  Status read_proven(const BlockHash& hash, BlockRecord& record,
+                     std::vector<std::string>& payloads);
+  void lose_block(const BlockHash& hash, const Error& why);
 
   // disk_tier_write.cc
   Status check_writable();
@@ -141,6 +163,7 @@ class DiskTierImpl final : public DiskTier {
   uint64_t retired_epochs_ EMBER_GUARDED_BY(state_mutex_) = 0;
   uint64_t rewritten_bytes_ EMBER_GUARDED_BY(state_mutex_) = 0;
   std::string damage_note_ EMBER_GUARDED_BY(state_mutex_);  // found at opening; writes go on
+  std::vector<BlockHash> lost_ EMBER_GUARDED_BY(state_mutex_);  // the caller is to be told
   bool dirty_ = false;            // write lane only: something waits for a flush
   int64_t next_recovery_us_ = 0;  // write lane only
 };

@@ -98,25 +98,20 @@ Status DiskTierImpl::rewrite_live(uint32_t epoch) {
   return {};
 }
 
+// Only what is proven gets a new life. Damage is kept aside, and its record stays: a hole, healed
+// by a new commit; its groups go with the epoch.
 Status DiskTierImpl::rewrite_block(const BlockHash& hash) {
-  Result<std::optional<BlockRecord>> found = read_record(hash);
-  bool readable = found.ok() && found->has_value();
+  BlockRecord record;
   std::vector<std::string> payloads;
-  for (uint32_t group = 0; readable && group < (*found)->groups.size(); ++group) {
-    rocksdb::PinnableSlice payload;
-    readable = read_payload(**found, group, payload).ok();
-    payloads.emplace_back(payload.ToStringView());
-  }
-  if (!readable) {
-    // Damage is left to the reader: the record stays (a hole, healed by a new commit), its groups
-    // are gone with the epoch.
-    MutexLock lock(state_mutex_);
-    forget_block(hash);
+  Status proven = read_proven(hash, record, payloads);
+  if (!proven.ok()) proven = read_proven(hash, record, payloads);
+  if (!proven.ok()) {
+    lose_block(hash, proven.error());
     return {};
   }
-  EMBER_TRY(put_now(**found, payloads, true));
+  EMBER_TRY(put_now(record, payloads, true));
   MutexLock lock(state_mutex_);
-  rewritten_bytes_ += (*found)->stored_bytes();
+  rewritten_bytes_ += record.stored_bytes();
   return {};
 }
 

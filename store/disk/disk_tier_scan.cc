@@ -2,7 +2,6 @@
 #include <rocksdb/iterator.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "base/bytes.h"
@@ -28,6 +27,12 @@ uint32_t key_number(std::string_view key) {
   std::string padded(key.substr(1, 4));
   padded.resize(4, '\0');
   return __builtin_bswap32(load_unaligned<uint32_t>(padded.data()));
+}
+
+bool can_seek(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* meta, const std::string& key) {
+  std::unique_ptr<rocksdb::Iterator> it(db.NewIterator(walk_options(), meta));
+  it->Seek(key);
+  return it->status().ok();
 }
 
 // The rows of one kind, in the order of their keys, from `from` on. A damaged table block hides
@@ -61,17 +66,16 @@ class MetaWalk {
     valid_ = it_->Valid() && it_->key()[0] == kind;
     if (valid_) {
       last_.assign(it_->key().data(), it_->key().size());
-      step_ = 1;
       return;
     }
     if (it_->status().ok()) return;
     damage_ = it_->status();
-    gaps_ += step_ == 1 ? 1 : 0;
-    const uint64_t behind = key_number(last_) + step_;
-    if (behind > std::numeric_limits<uint32_t>::max()) return;
-    last_ = number_key(static_cast<MetaKind>(kind), static_cast<uint32_t>(behind));
-    step_ *= 4;
-    seek();  // at most 16 deep: the step grows with each
+    ++gaps_;
+    const std::optional<uint32_t> behind =
+        readable_from(db_, meta_, static_cast<MetaKind>(kind), key_number(last_));
+    if (!behind) return;
+    last_ = number_key(static_cast<MetaKind>(kind), *behind);
+    seek();
   }
 
   rocksdb::DB& db_;
@@ -79,7 +83,6 @@ class MetaWalk {
   std::unique_ptr<rocksdb::Iterator> it_;
   std::string last_;
   bool valid_ = false;
-  uint64_t step_ = 1;
   uint64_t gaps_ = 0;
   rocksdb::Status damage_;
 };
@@ -87,6 +90,26 @@ class MetaWalk {
 std::string first_key(MetaKind kind) { return std::string(1, static_cast<char>(kind)); }
 
 }  // namespace
+
+// By growing steps past the damage, then by halves back to its end.
+std::optional<uint32_t> readable_from(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* meta,
+                                      MetaKind kind, uint32_t from) {
+  constexpr uint64_t kEnd = uint64_t{1} << 32;
+  uint64_t hidden = from, readable = from;
+  for (uint64_t step = 1; readable < kEnd; step *= 4) {
+    readable = std::min(kEnd, hidden + step);
+    if (readable == kEnd) break;
+    if (can_seek(db, meta, number_key(kind, static_cast<uint32_t>(readable)))) break;
+    hidden = readable;
+  }
+  while (readable - hidden > 1) {
+    const uint64_t middle = hidden + (readable - hidden) / 2;
+    const bool good = can_seek(db, meta, number_key(kind, static_cast<uint32_t>(middle)));
+    (good ? readable : hidden) = middle;
+  }
+  if (readable == kEnd) return std::nullopt;
+  return static_cast<uint32_t>(readable);
+}
 
 Status DiskTierImpl::load_state(bool all) {
   uint64_t gaps = 0;

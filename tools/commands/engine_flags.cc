@@ -44,7 +44,7 @@ Result<std::unique_ptr<Engine>> open_engine(
   if (health.state == StoreState::kUnusable) {
     print_warning("store " + options.store_path +
                   " is unusable, going on without it: " + health.reason);
-  } else if (health.state == StoreState::kOk && !health.reason.empty()) {
+  } else if (health.state == StoreState::kDegraded) {
     print_warning("store " + options.store_path + ": " + health.reason);
   }
   return engine;
@@ -54,6 +54,8 @@ std::string_view store_state_name(StoreState state) {
   switch (state) {
     case StoreState::kOk:
       return "ok";
+    case StoreState::kDegraded:
+      return "degraded";
     case StoreState::kUnusable:
       return "unusable";
     case StoreState::kOff:

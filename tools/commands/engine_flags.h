@@ -36,7 +36,7 @@ struct EngineFlags {
 Result<std::unique_ptr<Engine>> open_engine(
     const EngineFlags& flags, const std::function<void(std::string_view, double)>& progress);
 
-// The name of a store's state in every report: "ok", "unusable" or "off".
+// The name of a store's state in every report: "ok", "degraded", "unusable" or "off".
 std::string_view store_state_name(StoreState state);
 
 // "emberkv: MESSAGE" on standard error, line breaks in the message made blanks.

@@ -90,7 +90,9 @@ Status run_generate(const GenerateOptions& options, std::ostream& out) {
   const bool durable = engine->make_durable();
   report.load_us = engine->load_us();
   report.health = engine->cache().stats().health;
-  if (!durable && report.health.state == StoreState::kOk) {
+  const bool usable = report.health.state == StoreState::kOk ||
+                      report.health.state == StoreState::kDegraded;
+  if (!durable && usable) {
     print_warning("not all that was computed could be stored; the next run computes it again");
   }
   if (options.json) out << generate_json(report) << std::endl;

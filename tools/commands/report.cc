@@ -18,7 +18,9 @@ std::string one_line(const Json& json) {
 }
 
 Json store_json(const StoreHealth& health) {
-  return {{"state", store_state_name(health.state)}, {"reason", health.reason}};
+  return {{"state", store_state_name(health.state)},
+          {"reason", health.reason},
+          {"since_unix_us", health.since_unix_us}};
 }
 
 // What every answer reports of its prompt and its time. `before_us` counts as queueing, so that the

@@ -29,6 +29,8 @@ struct StoreSummary {
   uint64_t blocks_bytes = 0;
   uint64_t conversations_bytes = 0;
   uint64_t unreadable_records = 0;
+  uint64_t quarantined = 0;
+  uint64_t quarantine_bytes = 0;
   std::string health;
 
   double ratio() const {
@@ -67,6 +69,8 @@ Result<StoreSummary> summarise(const std::string& path) {
   summary.blocks_bytes = directory_bytes(path + "/blocks");
   summary.conversations_bytes = directory_bytes(path + "/conversations");
   summary.unreadable_records = listing.unreadable + tails.unreadable;
+  summary.quarantined = view.quarantine->stats().records;
+  summary.quarantine_bytes = view.quarantine->stats().bytes;
   return summary;
 }
 
@@ -88,6 +92,8 @@ void print_json(const StoreSummary& summary, std::ostream& out) {
                                        {"blocks_bytes", summary.blocks_bytes},
                                        {"conversations_bytes", summary.conversations_bytes},
                                        {"unreadable_records", summary.unreadable_records},
+                                       {"quarantined", summary.quarantined},
+                                       {"quarantine_bytes", summary.quarantine_bytes},
                                        {"health", summary.health}};
   out << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
 }
@@ -118,6 +124,8 @@ void print_table(const StoreSummary& summary, std::ostream& out) {
   row("on disk", human_bytes(summary.disk_bytes) + " (blocks " + human_bytes(summary.blocks_bytes) +
                      ", conversations " + human_bytes(summary.conversations_bytes) + ")");
   row("unreadable", std::to_string(summary.unreadable_records) + " records");
+  row("in quarantine", std::to_string(summary.quarantined) + " records, " +
+                           human_bytes(summary.quarantine_bytes));
   out << std::flush;
 }
 

@@ -32,6 +32,7 @@ Result<StoreView> StoreView::open(const std::string& path) {
   conversations.directory = path + "/conversations";
   conversations.read_only = true;
   EMBER_ASSIGN(view.conversations, Conversations::open(conversations));
+  view.quarantine = Quarantine::open(path + "/quarantine", UINT64_MAX, true);
   return view;
 }
 

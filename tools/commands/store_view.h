@@ -1,7 +1,7 @@
 // Store view: a store at rest, opened to be looked at: no model, no lock, not a byte written.
 //
 // Journey    disk_tier, conversations -> [store_view] -> stat, ls, verify
-// Owns       the read-only directory, disk tier and conversations
+// Owns       the read-only directory, disk tier, conversations and quarantine
 // Invariant  whatever happens, the store's files stay as they are
 // Threads    main
 #pragma once
@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "store/conversations.h"
 #include "store/disk_tier.h"
+#include "store/quarantine.h"
 #include "store/store_directory.h"
 
 namespace ember {
@@ -23,6 +24,7 @@ struct StoreView {
   std::unique_ptr<StoreDirectory> directory;
   std::unique_ptr<DiskTier> disk;
   std::unique_ptr<Conversations> conversations;
+  std::unique_ptr<Quarantine> quarantine;
 
   // Errors: those of the three, naming the path. `path` empty: default_store_path().
   static Result<StoreView> open(const std::string& path);

@@ -48,6 +48,7 @@ class Verifier {
       }
     }
     check_conversations();
+    report_.quarantined = view_.quarantine->list();
     check_files(view_.disk->verify_files(), "blocks");
     check_files(view_.conversations->verify_files(), "conversations");
   }
@@ -125,8 +126,19 @@ void print_json(const VerifyReport& report, std::ostream& out) {
                                  {"unreadable_files", report.unreadable_files.size()},
                                  {"conversations", report.conversations},
                                  {"unreachable", report.unreachable},
+                                 {"quarantined", report.quarantined.size()},
                                  {"unreadable_file_names", report.unreadable_files},
                                  {"details", report.details}};
+  json["quarantine"] = nlohmann::ordered_json::array();
+  for (const QuarantineRow& row : report.quarantined) {
+    json["quarantine"].push_back({{"file", row.file},
+                                  {"hash", row.hash.hex()},
+                                  {"position", row.position},
+                                  {"tail", row.tail},
+                                  {"bytes", row.bytes},
+                                  {"unix_us", row.unix_us},
+                                  {"reason", row.reason}});
+  }
   if (!report.reason.empty()) json["reason"] = report.reason;
   out << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
 }
@@ -134,9 +146,14 @@ void print_json(const VerifyReport& report, std::ostream& out) {
 void print_text(const VerifyReport& report, std::ostream& out) {
   for (const std::string& line : report.details) out << line << '\n';
   for (const std::string& file : report.unreadable_files) out << "unreadable file " << file << '\n';
+  for (const QuarantineRow& row : report.quarantined) {
+    out << "in quarantine: " << (row.tail ? "tail " : "block ") << row.hash.hex() << ", "
+        << row.bytes << " bytes: " << row.reason << '\n';
+  }
   out << report.blocks << " blocks, " << report.groups << " groups, " << report.conversations
       << " conversations, " << report.damaged << " damaged, " << report.unreadable_files.size()
-      << " unreadable files, " << report.unreachable << " unreachable" << std::endl;
+      << " unreadable files, " << report.unreachable << " unreachable, "
+      << report.quarantined.size() << " in quarantine" << std::endl;
 }
 
 }  // namespace

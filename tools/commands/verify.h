@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/quarantine.h"
 
 namespace ember {
 
@@ -25,6 +26,7 @@ struct VerifyReport {
   uint64_t conversations = 0;  // loaded whole
   uint64_t damaged = 0;        // records, blocks and conversations that are not what was written
   uint64_t unreachable = 0;    // whole, but their parent is not there: lost in a crash, no damage
+  std::vector<QuarantineRow> quarantined;  // found wrong in the past and kept aside; no damage now
   std::vector<std::string> unreadable_files;
   std::vector<std::string> details;  // one line for each damage
   std::string reason;                // why the store cannot be opened; empty when it can

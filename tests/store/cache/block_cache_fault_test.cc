@@ -167,12 +167,13 @@ TEST(FaultyDiskTest, DiskThatNeverWritesCostsNoRequest) {
   harness.sync();
   EXPECT_GT(harness.cache().stats().offload_failures, 0u);
   EXPECT_NE(harness.cache().health().reason.find("no space left"), std::string::npos);
-  EXPECT_EQ(harness.cache().health().state, StoreState::kOk);
+  EXPECT_EQ(harness.cache().health().state, StoreState::kDegraded);
   harness.expect_sound();
   store.before_put = nullptr;
   harness.feed(CacheHarness::tokens(99, kLength));
   harness.sync();
   EXPECT_EQ(harness.cache().health().reason, "");
+  EXPECT_EQ(harness.cache().health().state, StoreState::kOk);
 }
 
 TEST(FaultyDiskTest, OnlyWhatWasFlushedIsReportedDurable) {

@@ -44,11 +44,15 @@ void CacheHarness::reopen() {
   options.store_path = options_.store ? "memory" : "";
   options.disk_bytes = options_.disk_bytes;
   options.tenants = options_.tenants;
+  options.scrub_bytes_per_second = options_.scrub_bytes_per_second;
   RamPlan plan;
   plan.device_slots = options_.device_slots;
   plan.host_slots = options_.host_slots;
   StoreParts parts;
-  if (!options_.path.empty()) {
+  if (options_.parts) {
+    options.store_path = options_.path;
+    parts = options_.parts();
+  } else if (!options_.path.empty()) {
     options.store_path = options_.path;
     const Result<DiskPlan> disk_plan = plan_disk(options_.disk_bytes);
     ASSERT_TRUE(disk_plan.ok()) << disk_plan.error().message;
@@ -61,6 +65,9 @@ void CacheHarness::reopen() {
     parts.plan.blocks_bytes = store_.limit_bytes;
     parts.plan.tails_bytes = 1u << 20;
     parts.writable = options_.writable;
+    if (!options_.quarantine.empty()) {
+      parts.quarantine = Quarantine::open(options_.quarantine, 1u << 20);
+    }
   }
   auto cache =
       BlockCacheImpl::make(options, options_.tuning, plan, std::move(parts), *device_);

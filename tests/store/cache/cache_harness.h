@@ -31,6 +31,9 @@ struct HarnessOptions {
   std::string path = {};          // not empty: a real store there
   uint64_t disk_bytes = 64u << 20;
   TenantPolicy tenants = {};
+  uint64_t scrub_bytes_per_second = 0;
+  std::string quarantine = {};  // its folder; a real store has its own
+  std::function<StoreParts()> parts = {};  // set: the store as the test has opened it
 };
 
 class CacheHarness {

@@ -60,6 +60,29 @@ class MemoryDisk final : public DiskTier {
     if (found == store_.blocks.end()) return Error{ErrorCode::kCorruption, "memory disk: gone"};
     return decode_checked(found->second, group, raw);
   }
+  Result<std::optional<FoundRecord>> read_as_found(const BlockHash& hash) override {
+    MutexLock lock(store_.mutex);
+    const auto found = store_.blocks.find(hash);
+    if (found == store_.blocks.end()) return std::optional<FoundRecord>();
+    FoundRecord as_found;
+    as_found.record = encode_record(found->second.record);
+    for (const std::string& payload : found->second.payloads) as_found.groups.emplace_back(payload);
+    return std::optional<FoundRecord>(std::move(as_found));
+  }
+  Result<Scan> records_after(const std::optional<BlockHash>& after, size_t most) override {
+    MutexLock lock(store_.mutex);
+    Scan scan;
+    auto next = after ? store_.blocks.upper_bound(*after) : store_.blocks.begin();
+    for (; next != store_.blocks.end() && scan.records.size() < most; ++next) {
+      scan.records.emplace_back(next->first, next->second.record);
+    }
+    scan.ended = next == store_.blocks.end();
+    return scan;
+  }
+  std::vector<BlockHash> take_lost() override {
+    MutexLock lock(store_.mutex);
+    return std::exchange(store_.lost, {});
+  }
   Status put(BlockRecord& record, std::span<const std::string> payloads) override {
     if (store_.before_put) EMBER_TRY(store_.before_put(record.hash));
     if (!has_room(record.stored_bytes())) {

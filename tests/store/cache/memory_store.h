@@ -28,6 +28,7 @@ struct MemoryStore {
   std::map<BlockHash, Block> tails;
   uint64_t limit_bytes = 64u << 20;
   uint64_t puts = 0;  // of blocks
+  std::vector<BlockHash> lost;  // what take_lost() tells
   uint64_t flushes = 0;
   uint64_t touches = 0;
   uint64_t order_faults = 0;   // a child before its parent, or a parent erased before its child

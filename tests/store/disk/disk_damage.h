@@ -26,10 +26,15 @@ class DamageRun {
   }
   size_t size_of(const std::string& name) const { return content_.at(name).size(); }
 
-  // Changes one byte of one file of a fresh copy, then opens and reads everything.
-  void flip(const std::string& name, size_t at, uint8_t mask) {
+  // Changes one byte of one file, opens and reads everything, and takes the change back: opening
+  // for reading changes no file. `writing`: then the same opened for writing, on a copy.
+  void flip(const std::string& name, size_t at, uint8_t mask, bool writing) {
     SCOPED_TRACE(name + " byte " + std::to_string(at) + " mask " + std::to_string(mask));
-    std::string database = name.substr(0, name.find('/'));
+    const std::string database = name.substr(0, name.find('/'));
+    change_in_place(name, at, mask);
+    check(database, folder_.sub(database), true);
+    change_in_place(name, at, mask);
+    if (!writing) return;
     std::filesystem::remove_all(scratch_);
     std::filesystem::create_directory(scratch_);
     for (const auto& [other, bytes] : content_) {
@@ -38,13 +43,7 @@ class DamageRun {
       if (other == name) changed[at] = static_cast<char>(changed[at] ^ static_cast<char>(mask));
       std::ofstream(scratch_ + other.substr(database.size()), std::ios::binary) << changed;
     }
-    if (database == "blocks") {
-      check_blocks(true);
-      check_blocks(false);
-    } else {
-      check_conversations(true);
-      check_conversations(false);
-    }
+    check(database, scratch_, false);
   }
   uint64_t refused() const { return refused_; }  // openings that failed cleanly
   uint64_t errors() const { return errors_; }    // reads that failed cleanly
@@ -113,13 +112,30 @@ class DamageRun {
     }
   }
 
+  void change_in_place(const std::string& name, size_t at, uint8_t mask) {
+    std::fstream file(folder_.sub(name), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(at));
+    const char byte = static_cast<char>(file.get());
+    file.seekp(static_cast<std::streamoff>(at));
+    file.put(static_cast<char>(byte ^ static_cast<char>(mask)));
+    ASSERT_TRUE(file.good()) << name;
+  }
+
+  void check(const std::string& database, const std::string& path, bool read_only) {
+    if (database == "blocks") {
+      check_blocks(path, read_only);
+    } else {
+      check_conversations(path, read_only);
+    }
+  }
+
   static bool clean(const Error& error) {
     return error.code == ErrorCode::kCorruption || error.code == ErrorCode::kIo ||
            error.code == ErrorCode::kUnsupported;
   }
 
-  void check_blocks(bool read_only) {
-    DiskTierOptions options = small_tier(scratch_, 16u << 20);
+  void check_blocks(const std::string& path, bool read_only) {
+    DiskTierOptions options = small_tier(path, 16u << 20);
     options.read_only = read_only;
     auto opened = DiskTier::open(options);
     if (!opened.ok()) {
@@ -147,8 +163,8 @@ class DamageRun {
     }
   }
 
-  void check_conversations(bool read_only) {
-    ConversationsOptions options = conversation_options(scratch_);
+  void check_conversations(const std::string& path, bool read_only) {
+    ConversationsOptions options = conversation_options(path);
     options.read_only = read_only;
     auto opened = Conversations::open(options);
     if (!opened.ok()) {

@@ -13,7 +13,8 @@ TEST(DiskDamageTest, SampledByteOfEveryFileIsHarmless) {
   for (int round = 0; round < 200; ++round) {
     const std::string& name = files[static_cast<size_t>(round) % files.size()];
     if (run.size_of(name) == 0) continue;
-    run.flip(name, prng.below(run.size_of(name)), static_cast<uint8_t>(1 + prng.below(255)));
+    run.flip(name, prng.below(run.size_of(name)), static_cast<uint8_t>(1 + prng.below(255)),
+             round % 2 == 0);
     if (testing::Test::HasFailure()) return;
   }
   EXPECT_GT(run.refused(), 10u);

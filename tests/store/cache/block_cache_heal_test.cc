@@ -1,0 +1,254 @@
+// Each kind of damage in a real store: found, kept aside, healed by recompute, and hit again.
+#include <gtest/gtest.h>
+#include <rocksdb/db.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include "tests/store/cache/cache_harness.h"
+#include "tests/store/disk/disk_store_testing.h"
+
+namespace ember::testing {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr size_t kSpan = 64;
+constexpr size_t kLength = kSpan * 6 + 20;
+
+// A database of the store, opened as RocksDB's own tools would: behind the cache's back, so that
+// RocksDB's checksums are right and only ours can tell.
+class Database {
+ public:
+  explicit Database(const std::string& path) {
+    rocksdb::DBOptions options;
+    std::vector<std::string> names;
+    EXPECT_TRUE(rocksdb::DB::ListColumnFamilies(options, path, &names).ok());
+    std::vector<rocksdb::ColumnFamilyDescriptor> families;
+    for (const std::string& name : names) {
+      rocksdb::ColumnFamilyOptions family;
+      family.enable_blob_files = name == "data";
+      families.emplace_back(name, family);
+    }
+    rocksdb::DB* db = nullptr;
+    const rocksdb::Status status = rocksdb::DB::Open(options, path, families, &handles_, &db);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    db_.reset(db);
+    for (size_t i = 0; i < names.size(); ++i) by_name_[names[i]] = handles_[i];
+  }
+  ~Database() {
+    for (auto& [name, handle] : by_name_) {
+      EXPECT_TRUE(db_->Flush(rocksdb::FlushOptions(), handle).ok());
+      db_->DestroyColumnFamilyHandle(handle);
+    }
+    EXPECT_TRUE(db_->Close().ok());
+  }
+
+  // Calls `change` on the value of the first key that holds `part`; false from it: deletes the key.
+  void edit(const std::string& family, std::string_view part,
+            const std::function<bool(std::string&)>& change) {
+    rocksdb::ColumnFamilyHandle* handle = by_name_.at(family);
+    std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(rocksdb::ReadOptions(), handle));
+    for (it->SeekToFirst(); it->Valid(); it->Next()) {
+      if (it->key().ToStringView().find(part) == std::string_view::npos) continue;
+      const std::string key = it->key().ToString();
+      std::string value = it->value().ToString();
+      const bool keep = change(value);
+      const rocksdb::Status status =
+          keep ? db_->Put(rocksdb::WriteOptions(), handle, key, value)
+               : db_->Delete(rocksdb::WriteOptions(), handle, key);
+      EXPECT_TRUE(status.ok()) << status.ToString();
+      return;
+    }
+    FAIL() << "no such key";
+  }
+
+ private:
+  std::unique_ptr<rocksdb::DB> db_;
+  std::vector<rocksdb::ColumnFamilyHandle*> handles_;
+  std::map<std::string, rocksdb::ColumnFamilyHandle*> by_name_;
+};
+
+bool flip_middle(std::string& value) {
+  value[value.size() / 2] = static_cast<char>(value[value.size() / 2] ^ 8);
+  return true;
+}
+
+class HealTest : public ::testing::Test {
+ protected:
+  HarnessOptions options() const {
+    HarnessOptions options;
+    options.path = folder_.sub("store");
+    return options;
+  }
+  // The hashes of a chain's blocks, the tail's last.
+  std::vector<BlockHash> fill() {
+    CacheHarness harness(options(), unused_);
+    harness.feed(tokens_);
+    harness.sync();
+    std::vector<BlockHash> hashes;
+    for (const BlockCache::Row& row : harness.cache().rows()) hashes.push_back(row.hash);
+    EXPECT_EQ(hashes.size(), 7u);
+    return hashes;
+  }
+
+  // After damage of the block at `position`: a miss from there on, healed in this process and on
+  // the disk. `kept`: whether there was something for the quarantine to keep.
+  void expect_healed(size_t position, bool kept) {
+    CacheHarness harness(options(), unused_);
+    ASSERT_EQ(harness.cache().health().state, StoreState::kOk) << harness.cache().health().reason;
+    EXPECT_EQ(harness.feed(tokens_).restored, position * kSpan);
+    harness.sync();
+    EXPECT_EQ(harness.cache().stats().holes, 0u);
+    harness.cache().drop_tier(Tier::kDevice);
+    harness.cache().drop_tier(Tier::kHost);
+    EXPECT_EQ(harness.feed(tokens_).restored, kLength - 1) << "its descendants are hit again";
+    harness.expect_sound();
+    EXPECT_EQ(harness.cache().quarantined().size(), kept ? 1u : 0u);
+    EXPECT_LE(harness.cache().stats().disk_bytes, harness.cache().stats().disk_limit_bytes);
+    harness.reopen();
+    EXPECT_EQ(harness.feed(tokens_).restored, kLength - 1);
+    const BlockCacheStats stats = harness.cache().stats();
+    EXPECT_EQ(stats.holes + stats.damaged_blocks + stats.unreadable_records, 0u);
+  }
+
+  ScratchFolder folder_;
+  std::string blocks_ = folder_.sub("store/blocks");
+  std::string conversations_ = folder_.sub("store/conversations");
+  std::vector<TokenId> tokens_ = CacheHarness::tokens(1, kLength);
+  MemoryStore unused_;
+};
+
+TEST_F(HealTest, DamagedRecord) {
+  const auto hashes = fill();
+  Database(blocks_).edit("default", "b" + std::string(hashes[2].view()), flip_middle);
+  expect_healed(2, false);
+}
+
+// What lies below a record that could not be read at opening was kept out of the index. When one
+// conversation has computed the block again, another one finds its own blocks below it.
+TEST_F(HealTest, DescendantsOfADamagedRecordAreHitByOtherConversationsToo) {
+  std::vector<TokenId> other = tokens_;
+  for (size_t t = 2 * kSpan; t < other.size(); ++t) other[t] = static_cast<TokenId>(t);
+  const auto hashes = fill();
+  {
+    CacheHarness harness(options(), unused_);
+    harness.feed(other);
+    harness.sync();
+  }
+  Database(blocks_).edit("default", "b" + std::string(hashes[1].view()), flip_middle);
+  CacheHarness harness(options(), unused_);
+  EXPECT_EQ(harness.feed(tokens_).restored, kSpan);
+  harness.sync();
+  EXPECT_GE(harness.feed(other).restored, 6 * kSpan) << "only its tail had to go";
+  harness.sync();
+  harness.expect_sound();
+  harness.reopen();
+  EXPECT_EQ(harness.feed(other).restored, kLength - 1);
+  EXPECT_EQ(harness.feed(tokens_).restored, kLength - 1);
+}
+
+TEST_F(HealTest, DamagedGroup) {
+  const auto hashes = fill();
+  Database(blocks_).edit("data", hashes[3].view(), flip_middle);
+  expect_healed(3, true);
+}
+
+TEST_F(HealTest, MissingGroup) {
+  const auto hashes = fill();
+  Database(blocks_).edit("data", hashes[4].view(), [](std::string&) { return false; });
+  expect_healed(4, true);
+}
+
+TEST_F(HealTest, GroupOfAnotherLength) {
+  const auto hashes = fill();
+  Database(blocks_).edit("data", hashes[1].view(), [](std::string& value) {
+    value.resize(value.size() - 1);
+    return true;
+  });
+  expect_healed(1, true);
+}
+
+TEST_F(HealTest, DamagedTail) {
+  const auto hashes = fill();
+  Database(conversations_).edit("tails", hashes[6].view(), flip_middle);
+  expect_healed(6, false);
+}
+
+TEST_F(HealTest, DamagedTableOfMetadata) {
+  fill();
+  for (const std::string& path : files_below(blocks_)) {
+    if (!path.ends_with(".sst")) continue;
+    std::ifstream in(path, std::ios::binary);
+    std::string all((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    const size_t at = all.find("EMBK");
+    if (at == std::string::npos) continue;
+    all[at + 60] = static_cast<char>(all[at + 60] ^ 1);
+    std::ofstream(path, std::ios::binary) << all;
+  }
+  CacheHarness harness(options(), unused_);
+  const bool usable = harness.cache().health().state != StoreState::kUnusable;
+  EXPECT_LT(harness.feed(tokens_).restored, kLength - 1);
+  harness.sync();
+  if (!usable) {
+    EXPECT_NE(harness.cache().health().reason.find("move that folder away"), std::string::npos)
+        << harness.cache().health().reason;
+    EXPECT_NE(harness.cache().conversations(), nullptr) << "what people said can be read";
+    return;
+  }
+  harness.reopen();
+  EXPECT_EQ(harness.feed(tokens_).restored, kLength - 1);
+}
+
+TEST_F(HealTest, LostBlobFileIsDamageAndHealed) {
+  const auto hashes = fill();
+  for (const std::string& path : files_below(blocks_)) {
+    if (path.ends_with(".blob")) fs::remove(path);
+  }
+  CacheHarness harness(options(), unused_);
+  EXPECT_EQ(harness.feed(tokens_).restored, 0u);
+  // Blocks whose reads were given up with the first miss are found damaged by a later turn.
+  for (int turn = 0; turn < 3; ++turn) {
+    harness.drain();
+    harness.sync();
+    harness.reopen();
+    EXPECT_NE(harness.cache().health().state, StoreState::kUnusable);
+    harness.feed(tokens_);
+  }
+  harness.drain();
+  harness.reopen();
+  EXPECT_EQ(harness.feed(tokens_).restored, kLength - 1);
+}
+
+TEST_F(HealTest, ScrubberFindsDamageOnTheDriveAndGoesOnAfterReopening) {
+  const auto hashes = fill();
+  Database(blocks_).edit("data", hashes[3].view(), flip_middle);
+  ManualClock clock;
+  HarnessOptions scrubbing = options();
+  scrubbing.clock = &clock;
+  scrubbing.scrub_bytes_per_second = 1500;  // about a block a second
+  CacheHarness harness(scrubbing, unused_);
+  uint64_t blocks = 0;
+  for (int second = 0; second < 60; ++second) {
+    for (int tenth = 0; tenth < 10; ++tenth) {
+      clock.advance_us(100'000);
+      harness.cache().tick();
+      for (int i = 0; i < 4; ++i) harness.step();
+    }
+    const BlockCacheStats stats = harness.cache().stats();
+    if (second % 4 != 3 && stats.scrub_passes == 0) continue;
+    blocks += stats.scrubbed_blocks;
+    if (stats.scrub_passes > 0) break;
+    harness.reopen();
+  }
+  EXPECT_EQ(harness.cache().stats().scrub_passes, 1u);
+  EXPECT_GE(blocks, 5u);
+  EXPECT_LE(blocks, 7u) << "a pass goes on where it was";
+  EXPECT_EQ(harness.cache().quarantined().size(), 1u);
+  EXPECT_TRUE(fs::exists(folder_.sub("store/SCRUB")));
+  harness.close();
+  expect_healed(3, true);
+}
+
+}  // namespace
+}  // namespace ember::testing
