@@ -193,9 +193,8 @@ Status decode_channel_planes(const RowCode& code, std::string_view payload, Byte
   Scratch& memory = scratch();
   const RowHeads heads = heads_of_rows(plan, memory);
   uint8_t* exponents = room(memory.exponents, plan.channels * kRowTokens);
-  // Row codes write heads only when they encode.
   const size_t head_rows = plan.head_rows;
-  std::vector<uint8_t> head_heads(4 * head_rows);
+  std::vector<uint8_t> head_heads(4 * head_rows);  // RowHeads are of bytes that may be written
   std::memcpy(head_heads.data(), payload.data() + kShapeBytes, head_heads.size());
   const auto* rest = reinterpret_cast<const uint8_t*>(payload.data()) + kShapeBytes + 4 * head_rows;
 

@@ -1,4 +1,4 @@
-// Row code, plain: token by token and bit by bit, the reference of the vector level.
+// Row code, plain: token by token, the reference of the vector level and the level of other CPUs.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -33,16 +33,16 @@ void merge(const uint8_t* exponents, const uint8_t* rest, size_t tokens, size_t 
 
 // Bits of the row in each class, its cost included, and from them the class.
 uint8_t choose_class(const uint8_t* values, size_t tokens, uint8_t largest) {
-  std::array<unsigned, kRowClasses> bits;
-  std::copy(kClassCosts.begin(), kClassCosts.end(), bits.begin());
-  bool constant = true;
+  std::array<uint8_t, kRanks + 1> counts = {};
   for (size_t t = 0; t < tokens; ++t) {
-    const unsigned distance = largest - values[t];
-    constant = constant && distance == 0;
-    const unsigned capped = std::min<unsigned>(distance, kRanks);
-    for (size_t k = 0; k < kRowClasses; ++k) bits[k] += kClassLengths[k][capped];
+    ++counts[std::min<unsigned>(static_cast<unsigned>(largest - values[t]), kRanks)];
   }
-  if (constant) return kConstantRow;
+  if (counts[0] == tokens) return kConstantRow;
+  std::array<unsigned, kRowClasses> bits;
+  for (size_t k = 0; k < kRowClasses; ++k) {
+    bits[k] = kClassCosts[k];
+    for (size_t d = 0; d <= kRanks; ++d) bits[k] += unsigned{counts[d]} * kClassLengths[k][d];
+  }
   return static_cast<uint8_t>(std::min_element(bits.begin(), bits.end()) - bits.begin());
 }
 
@@ -50,14 +50,29 @@ void encode_planes(const std::array<uint8_t, kRowTokens>& ranks, size_t tokens,
                    const RowClass& row_class, BitWriter& bits) {
   const unsigned told = class_told(row_class);
   for (unsigned plane = 0; plane < row_class.planes; ++plane) {
+    uint64_t word = 0;
     for (size_t t = 0; t < tokens; ++t) {
-      bits.put(std::min<unsigned>(ranks[t], told) >> plane & 1, 1);
+      word |= uint64_t{std::min<unsigned>(ranks[t], told) >> plane & 1} << t;
     }
+    bits.put(word, static_cast<unsigned>(tokens));
   }
-  for (unsigned rank = told; rank < kRanks; ++rank) {
-    for (size_t t = 0; t < tokens; ++t) {
-      if (ranks[t] >= rank) bits.put(ranks[t] > rank ? 1 : 0, 1);
+  std::array<uint8_t, kRowTokens> unknown;  // ranks, in the order of tokens
+  unsigned left = 0;
+  for (size_t t = 0; t < tokens; ++t) {
+    unknown[left] = ranks[t];
+    left += ranks[t] >= told ? 1u : 0u;
+  }
+  for (unsigned rank = told; rank < kRanks && left > 0; ++rank) {
+    uint64_t word = 0;
+    unsigned still = 0;
+    for (unsigned i = 0; i < left; ++i) {
+      const unsigned on = unknown[i] > rank ? 1u : 0u;
+      word |= uint64_t{on} << i;
+      unknown[still] = unknown[i];
+      still += on;
     }
+    bits.put(word, left);
+    left = still;
   }
 }
 
@@ -68,9 +83,12 @@ void encode_row(const uint8_t* values, size_t tokens, uint8_t largest, uint8_t c
   ranks.fill(kRanks);
   if (class_id != kRawRow) {
     const RowClass& row_class = kClasses[class_id];
+    std::array<uint8_t, kRanks + 1> rank_of;
+    for (unsigned d = 0; d <= kRanks; ++d) {
+      rank_of[d] = static_cast<uint8_t>(d == kRanks ? kRanks : class_rank(row_class, d));
+    }
     for (size_t t = 0; t < tokens; ++t) {
-      const unsigned distance = largest - values[t];
-      if (distance < kRanks) ranks[t] = static_cast<uint8_t>(class_rank(row_class, distance));
+      ranks[t] = rank_of[std::min<unsigned>(static_cast<unsigned>(largest - values[t]), kRanks)];
     }
     encode_planes(ranks, tokens, row_class, bits);
   }
@@ -91,14 +109,27 @@ void encode(const uint8_t* values, size_t rows, size_t tokens, const RowHeads& h
 void decode_planes(const RowClass& row_class, size_t tokens, BitReader& bits, uint8_t* ranks) {
   const unsigned told = class_told(row_class);
   for (unsigned plane = 0; plane < row_class.planes; ++plane) {
+    const uint64_t word = bits.take(static_cast<unsigned>(tokens));
     for (size_t t = 0; t < tokens; ++t) {
-      ranks[t] = static_cast<uint8_t>(ranks[t] | (bits.take(1) & 1) << plane);
+      ranks[t] = static_cast<uint8_t>(ranks[t] | (word >> t & 1) << plane);
     }
   }
-  for (unsigned rank = told; rank < kRanks; ++rank) {
-    for (size_t t = 0; t < tokens; ++t) {
-      if (ranks[t] == rank && (bits.take(1) & 1) != 0) ++ranks[t];
+  std::array<uint8_t, kRowTokens> unknown;  // tokens, in their order
+  unsigned left = 0;
+  for (size_t t = 0; t < tokens; ++t) {
+    unknown[left] = static_cast<uint8_t>(t);
+    left += ranks[t] == told ? 1u : 0u;
+  }
+  for (unsigned rank = told; rank < kRanks && left > 0; ++rank) {
+    const uint64_t word = bits.take(left);
+    unsigned still = 0;
+    for (unsigned i = 0; i < left; ++i) {
+      const auto on = static_cast<uint8_t>(word >> i & 1);
+      ranks[unknown[i]] = static_cast<uint8_t>(ranks[unknown[i]] + on);
+      unknown[still] = unknown[i];
+      still += on;
     }
+    left = still;
   }
 }
 
