@@ -67,6 +67,8 @@ class BlockCacheImpl final : public BlockCache {
   void check_invariants() const { ledger_.index().check_invariants(); }
   // For benches: what the index holds, token ids included.
   uint64_t index_bytes() const { return ledger_.index().memory_bytes(); }
+  const BlockLedger& ledger() const { return ledger_; }
+  const StoreParts& parts() const { return parts_; }
 
  private:
   BlockCacheImpl(const BlockCacheOptions& options, const CacheTuning& tuning, const RamPlan& plan,

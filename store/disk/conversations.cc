@@ -3,7 +3,8 @@
 // Recovery: kTolerateCorruptedTailRecords, so that the half record which a kill leaves at the log's
 // end is dropped and any other fault fails the opening. (The default mode stops at the first fault
 // and drops all that follows, in silence.) Since RocksDB takes a changed length near the end for
-// such a half record, rocksdb_log_check proves the logs and the manifest before it sees them.
+// such a half record, and a torn write for damage, torn_logs looks at the logs and the manifest
+// before it sees them.
 #include "store/conversations.h"
 
 #include <rocksdb/db.h>
@@ -21,9 +22,9 @@
 #include "store/codec.h"
 #include "store/disk/conversations_format.h"
 #include "store/disk/open_parts.h"
-#include "store/disk/rocksdb_log_check.h"
 #include "store/disk/rocksdb_seam.h"
 #include "store/disk/rocksdb_status.h"
+#include "store/disk/torn_logs.h"
 
 namespace ember {
 namespace {
@@ -83,7 +84,6 @@ class ConversationsImpl final : public Conversations {
   rocksdb::ColumnFamilyHandle* tails() const { return handles_[2]; }
   rocksdb::DBOptions database_options(bool read_only) const;
   Status open_database(bool read_only);
-  Status prove_logs() const;
   bool fits(uint64_t more_bytes) const;
   Status check_writable();
   Status check_room(uint64_t more_bytes);
@@ -111,21 +111,8 @@ rocksdb::DBOptions ConversationsImpl::database_options(bool read_only) const {
   return options;
 }
 
-Status ConversationsImpl::prove_logs() const {
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(options_.directory, error)) {
-    std::string name = entry.path().filename().string();
-    bool log = name.ends_with(".log") || name.starts_with("MANIFEST-");
-    if (log && !log_file_is_whole(entry.path().string())) {
-      return {ErrorCode::kCorruption,
-              entry.path().string() + ": a record of it is damaged; the file was left as it is"};
-    }
-  }
-  if (error) return {ErrorCode::kIo, doing("cannot be listed: " + error.message())};
-  return {};
-}
-
 Status ConversationsImpl::open_database(bool read_only) {
+  if (!read_only) remove_unfinished_files(*seam_.files, options_.directory);
   rocksdb::DBOptions options = database_options(read_only);
   uint64_t share = options_.memtable_bytes / 4;
   std::vector<rocksdb::ColumnFamilyDescriptor> descriptors;
@@ -144,7 +131,7 @@ Status ConversationsImpl::open_database(bool read_only) {
 }
 
 Status ConversationsImpl::open() {
-  EMBER_TRY(prove_logs());
+  EMBER_TRY(mend_torn_logs(seam_.files, options_.directory, !options_.read_only));
   FileLedger& ledger = seam_.files->ledger();
   // A limit that was lowered below what is there must not keep people from what they said.
   uint64_t to_open = ledger.file_bytes() + ledger.rewritable_bytes() + kMarginBytes;
@@ -303,7 +290,9 @@ Status ConversationsImpl::erase_tail(const BlockHash& hash) {
   rocksdb::WriteBatch batch;
   batch.Delete(tails(), rocksdb::Slice(hash.view()));
   compactable_ = true;
-  return write(batch, false);
+  // Synced like all else: after a power cut at most one record of the log may be torn, and so can
+  // be told from damage (rocksdb_log_check.h).
+  return write(batch, true);
 }
 
 Result<Conversations::TailListing> ConversationsImpl::list_tails() {

@@ -10,6 +10,7 @@
 #include "store/disk/disk_tier_impl.h"
 #include "store/disk/open_parts.h"
 #include "store/disk/rocksdb_status.h"
+#include "store/disk/torn_logs.h"
 
 namespace ember {
 namespace {
@@ -51,6 +52,10 @@ Result<std::unique_ptr<DiskTier>> DiskTierImpl::open(const DiskTierOptions& opti
   if (!options.read_only) EMBER_TRY(make_private_directory(base, options.directory));
   std::unique_ptr<DiskTierImpl> tier(new DiskTierImpl(options, std::move(base)));
   tier->lower_ledger_limit();
+  // Damage is left to RocksDB, which says more.
+  if (!options.read_only) {
+    static_cast<void>(mend_torn_logs(tier->seam_.files, options.directory, true));
+  }
   if (options.read_only) {
     EMBER_TRY(tier->open_database(true));
   } else {
@@ -78,6 +83,7 @@ void DiskTierImpl::close_database() {
 Status DiskTierImpl::open_database(bool read_only) {
   LimitedFileSystemOptions files = file_options_;
   files.read_only = read_only;
+  if (!read_only) remove_unfinished_files(*seam_.files, options_.directory);
   rocksdb::DBOptions options = common_options(seam_, files);
   options.atomic_flush = true;
   options.writable_file_max_buffer_size =

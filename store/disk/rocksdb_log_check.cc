@@ -1,10 +1,10 @@
 // RocksDB log check: walks the records of a log file and proves each.
 #include "store/disk/rocksdb_log_check.h"
 
+#include <algorithm>
 #include <array>
-#include <cstdint>
 #include <fstream>
-#include <vector>
+#include <iterator>
 
 #include "base/bytes.h"
 
@@ -15,6 +15,10 @@ constexpr size_t kBlockBytes = 32768;
 constexpr size_t kHeaderBytes = 7;
 constexpr uint32_t kMaskDelta = 0xa282ead8u;
 constexpr uint8_t kLastRecordType = 4;  // full, first, middle, last; 0 is padding
+constexpr uint8_t kFull = 1, kFirst = 2, kLast = 4;
+constexpr size_t kSector = 512;
+// What a manifest's group of records that are synced together may come to.
+constexpr size_t kMostUnsyncedEdits = 8192;
 
 // CRC-32C (Castagnoli), one byte at a time: logs here are small.
 constexpr std::array<uint32_t, 256> make_crc_table() {
@@ -43,60 +47,115 @@ bool proven(std::string_view bytes, size_t length) {
   return load_unaligned<uint32_t>(bytes.data()) == masked_crc(bytes.substr(6, 1 + length));
 }
 
-bool holds_proven_record(std::string_view bytes) {
-  for (size_t at = 1; at + kHeaderBytes <= bytes.size(); ++at) {
-    std::string_view rest = bytes.substr(at);
-    size_t length = load_unaligned<uint16_t>(rest.data() + 4);
-    if (length > 0 && proven(rest, length)) return true;
-  }
-  return false;
+size_t length_of(std::string_view record) {
+  return load_unaligned<uint16_t>(record.data() + 4);
 }
 
-// `rest` begins with a record that reaches past the end of the file. Torn by a crash, or a changed
-// length? Changed, if the record is right with what there is, or if a right one follows.
-bool torn_by_a_crash(std::string_view rest) {
-  if (rest.size() < kHeaderBytes) return true;
-  if (proven(rest, rest.size() - kHeaderBytes)) return false;
-  return !holds_proven_record(rest);
+// Where a right record begins behind the first byte; npos: nowhere. `starts`: only one that begins
+// a write, no later part of a long one.
+size_t find_proven_record(std::string_view bytes, bool starts) {
+  for (size_t at = 1; at + kHeaderBytes <= bytes.size(); ++at) {
+    std::string_view rest = bytes.substr(at);
+    size_t length = length_of(rest);
+    auto type = static_cast<uint8_t>(rest[6]);
+    if (starts && type != kFull && type != kFirst) continue;
+    if (length > 0 && proven(rest, length)) return at;
+  }
+  return std::string_view::npos;
 }
 
 bool all_zero(std::string_view bytes) {
   return bytes.find_first_not_of('\0') == std::string_view::npos;
 }
 
-// One block of 32 KiB; `last`: the file ends in it.
-bool block_is_whole(std::string_view block, bool last) {
-  size_t at = 0;
-  while (block.size() - at >= kHeaderBytes) {
-    std::string_view rest = block.substr(at);
-    size_t length = load_unaligned<uint16_t>(rest.data() + 4);
-    if (kHeaderBytes + length > rest.size()) return last && torn_by_a_crash(rest);
-    if (all_zero(rest.substr(0, kHeaderBytes))) return all_zero(rest);
-    if (!proven(rest, length)) return false;
-    at += kHeaderBytes + length;
+// Whether [from, to) covers a sector, or what it has of one, in which nothing was written.
+bool has_empty_sector(std::string_view bytes, size_t from, size_t to) {
+  to = std::min(to, bytes.size());
+  while (from < to) {
+    size_t end = std::min(to, (from / kSector + 1) * kSector);
+    // A few zeros at a record's end are payload; those that reach to a sector's end are not.
+    bool reaches = end % kSector == 0 || end == bytes.size();
+    if (reaches && all_zero(bytes.substr(from, end - from))) return true;
+    from = end;
   }
-  return last || all_zero(block.substr(at));
+  return false;
 }
+
+class LogWalk {
+ public:
+  LogWalk(std::string_view bytes, LogKind kind) : bytes_(bytes), kind_(kind) {}
+
+  LogVerdict run() {
+    while (at_ < bytes_.size()) {
+      size_t block_end = std::min(bytes_.size(), (at_ / kBlockBytes + 1) * kBlockBytes);
+      std::string_view rest = bytes_.substr(at_, block_end - at_);
+      bool last = block_end == bytes_.size();
+      if (rest.size() < kHeaderBytes) {
+        // A block's trailer; at the end of the file the beginning of a header.
+        if (!last && !all_zero(rest)) return judge(block_end);
+        at_ = block_end;
+        continue;
+      }
+      size_t length = length_of(rest);
+      if (kHeaderBytes + length > rest.size()) {
+        if (last && cut_short(rest)) return {LogVerdict::kWhole, write_};
+        return judge(block_end);
+      }
+      if (all_zero(rest) && last) return {LogVerdict::kWhole, write_};
+      if (!proven(rest, length)) return judge(at_ + kHeaderBytes + length);
+      step(rest, length);
+    }
+    return {LogVerdict::kWhole, write_};
+  }
+
+ private:
+  void step(std::string_view rest, size_t length) {
+    auto type = static_cast<uint8_t>(rest[6]);
+    at_ += kHeaderBytes + length;
+    if (type == kFull || type == kLast) write_ = at_;
+  }
+
+  // `rest` begins with a record that reaches past the end of the file. Cut short by a kill, or a
+  // changed length? Changed, if the record is right with what there is, or if a right one follows.
+  static bool cut_short(std::string_view rest) {
+    if (proven(rest, rest.size() - kHeaderBytes)) return false;
+    return find_proven_record(rest, false) == std::string_view::npos;
+  }
+
+  // The record at at_ is wrong; as far as can be seen it ends at `end`.
+  LogVerdict judge(size_t end) const {
+    LogVerdict damaged{LogVerdict::kDamaged, write_};
+    // A header that was never written says nothing of where its record ends.
+    if (all_zero(bytes_.substr(at_, kHeaderBytes))) end = at_ + kHeaderBytes;
+    bool empty_from_here = has_empty_sector(bytes_, at_, at_ / kSector * kSector + kSector);
+    if (!empty_from_here && !has_empty_sector(bytes_, at_, end)) return damaged;
+    bool followed = find_proven_record(bytes_.substr(at_), true) != std::string_view::npos;
+    if (!followed) return {LogVerdict::kTorn, write_};
+    bool few = kind_ == LogKind::kManifest && bytes_.size() - write_ <= kMostUnsyncedEdits;
+    return few ? LogVerdict{LogVerdict::kTorn, write_} : damaged;
+  }
+
+  std::string_view bytes_;
+  LogKind kind_;
+  size_t at_ = 0;
+  size_t write_ = 0;  // the end of the last whole write
+};
 
 }  // namespace
 
-bool log_is_whole(std::string_view bytes) {
-  for (size_t at = 0; at < bytes.size(); at += kBlockBytes) {
-    bool last = at + kBlockBytes >= bytes.size();
-    if (!block_is_whole(bytes.substr(at, kBlockBytes), last)) return false;
-  }
-  return true;
+LogVerdict check_log(std::string_view bytes, LogKind kind) { return LogWalk(bytes, kind).run(); }
+
+LogKind log_kind(std::string_view name) {
+  return name.starts_with("MANIFEST-") ? LogKind::kManifest : LogKind::kLog;
 }
 
 bool log_file_is_whole(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return false;
-  std::string bytes;
-  std::vector<char> chunk(1u << 20);
-  while (file.read(chunk.data(), static_cast<std::streamsize>(chunk.size())) || file.gcount() > 0) {
-    bytes.append(chunk.data(), static_cast<size_t>(file.gcount()));
-  }
-  return !file.bad() && log_is_whole(bytes);
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  if (file.bad()) return false;
+  size_t name = path.rfind('/') + 1;
+  return check_log(bytes, log_kind(path.substr(name))).state != LogVerdict::kDamaged;
 }
 
 }  // namespace ember

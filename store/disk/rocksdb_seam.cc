@@ -109,6 +109,15 @@ bool may_create_database(const std::string& directory) {
   return true;
 }
 
+void remove_unfinished_files(LimitedFileSystem& files, const std::string& directory) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
+    std::string extension = entry.path().extension().string();
+    if (extension != ".dbtmp" && extension != ".tmp") continue;
+    static_cast<void>(files.DeleteFile(entry.path().string(), rocksdb::IOOptions(), nullptr));
+  }
+}
+
 std::vector<std::string> unreadable_files(rocksdb::DB& db, const std::string& directory,
                                           const rocksdb::Options& table_options) {
   std::vector<std::string> names;

@@ -54,6 +54,10 @@ rocksdb::DBOptions common_options(const Seam& seam, const LimitedFileSystemOptio
 // this a lost CURRENT would be answered with a new, empty database over the old one.
 bool may_create_database(const std::string& directory);
 
+// Removes files that a crash kept from their names, ours and RocksDB's, which never removes those
+// of its options: each crash would leave one more. To be called before it opens for writing.
+void remove_unfinished_files(LimitedFileSystem& files, const std::string& directory);
+
 // Reads every file of the folder and asks RocksDB for the checksums of its tables; names of those
 // that cannot be read or do not agree. Blob payloads are proven by whoever knows their checksums.
 std::vector<std::string> unreadable_files(rocksdb::DB& db, const std::string& directory,

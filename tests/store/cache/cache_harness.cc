@@ -54,9 +54,12 @@ void CacheHarness::reopen() {
     parts = options_.parts();
   } else if (!options_.path.empty()) {
     options.store_path = options_.path;
-    const Result<DiskPlan> disk_plan = plan_disk(options_.disk_bytes);
+    Result<DiskPlan> disk_plan = plan_disk(options_.disk_bytes);
     ASSERT_TRUE(disk_plan.ok()) << disk_plan.error().message;
-    auto opened = StoreParts::open(options_.path, *disk_plan, 8u << 20, 1u << 20);
+    if (options_.blocks_bytes != 0) disk_plan->blocks_bytes = options_.blocks_bytes;
+    auto opened =
+        StoreParts::open(options_.path, *disk_plan, 8u << 20, 1u << 20, options_.base);
+    if (!opened.ok() && options_.may_fail_to_open) return;
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     parts = std::move(*opened);
   } else if (options_.store) {
@@ -137,9 +140,11 @@ void CacheHarness::step() {
     if (!cache_->handle(completions[i])) {
       EXPECT_EQ(completions[i].ticket, awaited_) << "a ticket that nobody knows";
       awaited_done_ = true;
+      awaited_status_ = completions[i].status;
     }
   }
   if (count == 0) cache_->tick();
+  options_.after_step();
 }
 
 void CacheHarness::wait_ready(const Chain& chain) {
@@ -148,15 +153,17 @@ void CacheHarness::wait_ready(const Chain& chain) {
 }
 
 void CacheHarness::drain() {
-  for (int i = 0; i < 1'000'000 && cache_->busy(); ++i) step();
-  ASSERT_FALSE(cache_->busy());
+  for (int i = 0; i < 1'000'000 && cache_->busy() && !options_.cut_off(); ++i) step();
+  ASSERT_TRUE(!cache_->busy() || options_.cut_off());
 }
 
 void CacheHarness::sync() {
   awaited_ = cache_->sync();
   awaited_done_ = !awaited_;
-  for (int i = 0; i < 1'000'000 && !awaited_done_; ++i) step();
-  ASSERT_TRUE(awaited_done_);
+  awaited_status_ = {};
+  for (int i = 0; i < 1'000'000 && !awaited_done_ && !options_.cut_off(); ++i) step();
+  EXPECT_TRUE(awaited_done_ || options_.cut_off());
+  if (!awaited_done_) awaited_status_ = Error{ErrorCode::kCancelled, "cut off"};
 }
 
 CacheHarness::Outcome CacheHarness::feed(const std::vector<TokenId>& tokens, bool tail,

@@ -34,6 +34,11 @@ struct HarnessOptions {
   uint64_t scrub_bytes_per_second = 0;
   std::string quarantine = {};  // its folder; a real store has its own
   std::function<StoreParts()> parts = {};  // set: the store as the test has opened it
+  uint64_t blocks_bytes = 0;      // not 0: less than a plan would give, for churn with few blocks
+  BaseFileSystem base = nullptr;  // below a real store
+  bool may_fail_to_open = false;  // the power may go while it opens
+  std::function<void()> after_step = [] {};
+  std::function<bool()> cut_off = [] { return false; };  // then nothing is waited for any more
 };
 
 class CacheHarness {
@@ -44,6 +49,7 @@ class CacheHarness {
   // Opens the cache anew, as another process would: only the store is left.
   void reopen();
   void close();
+  bool is_open() const { return cache_ != nullptr; }
 
   struct Outcome {
     bool opened = false;
@@ -65,7 +71,8 @@ class CacheHarness {
   // Lets one completion (or none) happen.
   void step();
   void drain();  // until nothing is under way
-  void sync();   // until everything is durable
+  void sync();   // until everything is durable, or has failed
+  const Status& sync_status() const { return awaited_status_; }  // of the last one
   // Aborts or fails unless index, slots and stored order are as promised.
   void expect_sound();
 
@@ -86,6 +93,7 @@ class CacheHarness {
   std::unique_ptr<BlockCacheImpl> cache_;
   Ticket awaited_;
   bool awaited_done_ = false;
+  Status awaited_status_;
 };
 
 }  // namespace ember::testing

@@ -131,9 +131,9 @@ TEST_F(LimitedFileSystemTest, DirectIoProbeLeavesNothing) {
 // A log of three records made by RocksDB's own writer is covered by the conversations' tests; here
 // the search for a changed length, on the crc of the empty log.
 TEST(RocksdbLogCheckTest, EmptyAndZeroFilesAreWhole) {
-  EXPECT_TRUE(log_is_whole(""));
-  EXPECT_TRUE(log_is_whole(std::string(100, '\0')));
-  EXPECT_FALSE(log_is_whole(std::string(100000, 'x')));
+  EXPECT_EQ(check_log("", LogKind::kLog).state, LogVerdict::kWhole);
+  EXPECT_EQ(check_log(std::string(100, '\0'), LogKind::kLog).state, LogVerdict::kWhole);
+  EXPECT_EQ(check_log(std::string(100000, 'x'), LogKind::kLog).state, LogVerdict::kDamaged);
 }
 
 }  // namespace
