@@ -92,6 +92,8 @@ struct BlockCacheStats {
   uint64_t offloaded_blocks = 0;  // accepted by the disk
   uint64_t durable_blocks = 0;    // flushed
   uint64_t offload_failures = 0;  // given up after retries
+  uint64_t wedged_tasks = 0;      // of the write lane: did not come back in time
+  uint64_t late_blocks = 0;       // restores that their deadline ended
   uint64_t damaged_blocks = 0;    // found: their stored bytes were proven wrong
   uint64_t read_retries = 0;      // reads that failed once
   uint64_t read_errors = 0;       // and again, which proves nothing against the bytes: misses

@@ -26,6 +26,8 @@ struct CacheTuning {
   int64_t restore_deadline_us = 30'000'000;  // then what is not there yet counts as missed
   int64_t retry_us = 100'000;                // after a refused write; doubled with each refusal
   int64_t close_patience_us = 30'000'000;    // for what is not yet written when the cache closes
+  int64_t busy_patience_us = 60'000'000;     // for a disk that only asks for pauses
+  int64_t lane_patience_us = 30'000'000;     // for one task of the write lane
   uint32_t write_attempts = 3;               // then a block is given up
   uint32_t eviction_rounds = 6;              // for one block that does not fit
   size_t records_at_opening = 2048;          // read before open returns: some 10 ms

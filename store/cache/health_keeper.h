@@ -15,8 +15,8 @@
 
 namespace ember {
 
-enum class HealthTopic : uint8_t { kOpening, kWriting, kDisk };
-inline constexpr size_t kHealthTopics = 3;
+enum class HealthTopic : uint8_t { kOpening, kWriting, kLane, kDisk };
+inline constexpr size_t kHealthTopics = 4;
 
 class HealthKeeper {
  public:

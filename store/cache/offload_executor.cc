@@ -77,6 +77,7 @@ void OffloadExecutor::give_up_all() {
 }
 
 void OffloadExecutor::advance() {
+  watch_lane();
   while (run_step()) {
   }
   settle_syncs();
@@ -180,9 +181,11 @@ void OffloadExecutor::copied_down(const std::vector<OffloadJob*>& jobs, const St
 void OffloadExecutor::on_write_lane(HostTask task, TicketRouter::Then then) {
   EMBER_CHECK(!lane_busy_, "two tasks of the offload on the write lane");
   lane_busy_ = true;
+  lane_since_us_ = context_.clock.now_us();
   const Ticket ticket = context_.device.run_host(HostLane::kWrite, std::move(task));
   context_.tickets.on(ticket, [this, then = std::move(then)](const Status& status) {
     lane_busy_ = false;
+    if (std::exchange(lane_wedged_, false)) context_.health.tell(HealthTopic::kLane, "");
     then(status);
   });
 }
@@ -252,8 +255,11 @@ void OffloadExecutor::refuse(OffloadJob& job) {
   const int64_t pause_us = context_.tuning.retry_us << std::min(job.attempts, 6u);
   job.not_before_us = context_.clock.now_us() + pause_us;
   ++job.attempts;
+  if (job.refused_since_us < 0) job.refused_since_us = context_.clock.now_us();
   // "Busy" asks for patience, not for giving up.
-  const bool patient = error.code == ErrorCode::kBusy && !hopeless_;
+  const bool patient =
+      error.code == ErrorCode::kBusy && !hopeless_ &&
+      context_.clock.now_us() - job.refused_since_us < context_.tuning.busy_patience_us;
   if (!patient && job.attempts >= context_.tuning.write_attempts) {
     give_up(&job, error);
   }
@@ -262,6 +268,7 @@ void OffloadExecutor::refuse(OffloadJob& job) {
 void OffloadExecutor::give_up(OffloadJob* job, const Error& error) {
   ++context_.counters.offload_failures;
   const bool write_error = error.code == ErrorCode::kIo || error.code == ErrorCode::kCorruption ||
+                           error.code == ErrorCode::kBusy ||
                            (error.code == ErrorCode::kCapacity && job->tried);
   if (write_error) {
     context_.health.tell(HealthTopic::kWriting, "blocks could not be written: " + error.message);

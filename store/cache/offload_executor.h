@@ -99,6 +99,9 @@ class OffloadExecutor {
   void forget_tail(const BlockHash& hash);
   void supersede(const std::string& scope, const BlockHash& parent, TokenSpan tokens);
   void on_write_lane(HostTask task, TicketRouter::Then then);
+  // Trouble.
+  void watch_lane();
+  void end_syncs(const Error& error);
 
   CacheContext& context_;
   OffloadQueue queue_;
@@ -114,6 +117,8 @@ class OffloadExecutor {
   std::vector<BlockHash> doomed_tails_;  // to be erased when the lane is free
   uint32_t copies_ = 0;                  // tickets under way
   bool lane_busy_ = false;
+  bool lane_wedged_ = false;   // its task has been away for longer than we are patient
+  int64_t lane_since_us_ = 0;  // when it was handed over
   bool closing_ = false;
   bool hopeless_ = false;  // closing has lasted too long: "busy" counts as a refusal
 };

@@ -168,6 +168,7 @@ void OffloadExecutor::flushed(size_t count, const Status& status) {
   oldest_unflushed_us_ = context_.clock.now_us();
   if (unflushed_.empty()) turn_ended_us_ = -1;
   if (status.ok()) {
+    context_.health.tell(HealthTopic::kWriting, "");
     context_.counters.durable_blocks += count;
     for (const Unflushed& block : settled) supersede(block.scope, block.parent, block.tokens);
     return;
@@ -197,9 +198,32 @@ Ticket OffloadExecutor::sync() {
   const bool nothing = queue_.empty() && unflushed_.empty();
   if (nothing || !can_write()) return {};
   const Ticket ticket = context_.device.external_ticket();
+  if (lane_wedged_) {
+    context_.device.post(ticket, {ErrorCode::kIo, context_.health.now().reason});
+    return ticket;
+  }
   syncs_.push_back({ticket, queue_.last_order(), {}});
   advance();
   return ticket;
+}
+
+// A task cannot be taken back, and what it touches stays leased. But whoever waits is told, and the
+// queue in front of the lane is bounded by the slots.
+void OffloadExecutor::watch_lane() {
+  const int64_t away_us = context_.clock.now_us() - lane_since_us_;
+  if (!lane_busy_ || lane_wedged_ || away_us < context_.tuning.lane_patience_us) return;
+  lane_wedged_ = true;
+  ++context_.counters.wedged_tasks;
+  const std::string reason = "the disk has not answered a write for " +
+                             std::to_string(away_us / 1'000'000) + " s";
+  context_.health.tell(HealthTopic::kLane, reason);
+  end_syncs({ErrorCode::kIo, reason});
+}
+
+void OffloadExecutor::end_syncs(const Error& error) {
+  for (const SyncWaiter& waiter : std::exchange(syncs_, {})) {
+    context_.device.post(waiter.ticket, waiter.status.ok() ? Status(error) : waiter.status);
+  }
 }
 
 bool OffloadExecutor::sync_waits_for_flush() const {

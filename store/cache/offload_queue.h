@@ -28,6 +28,7 @@ struct OffloadJob {
   uint32_t attempts = 0;   // refused writes
   uint32_t evictions = 0;  // rounds of making room for it
   int64_t not_before_us = 0;
+  int64_t refused_since_us = -1;
   // The write task's while it is kWriting.
   CodedBlock coded;
   bool tried = false;

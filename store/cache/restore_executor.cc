@@ -230,6 +230,8 @@ void RestoreExecutor::expire() {
   for (const auto& fill : fills_) {
     if (fill->state != Fill::State::kQueued && all_proven(*fill)) continue;  // copies do end
     if (now >= fill->deadline_us) {
+      const bool waited_for = fill->state == Fill::State::kQueued || alive(*fill);
+      if (waited_for) ++context_.counters.late_blocks;
       cancel(fill.get());
     } else {
       next_deadline_us_ = std::min(next_deadline_us_, fill->deadline_us);

@@ -12,7 +12,8 @@
 // a power cut lost a sector of the last write but kept a later one, it refuses the whole database.
 // Here both are told apart by what only one of them can leave. Damage: a right record behind the
 // bad one, which was written later and so synced after it. A cut: a sector that was never written,
-// all zero, in the bad record. In a log one record at a time waits for its sync; in a manifest a few.
+// all zero, in the bad record. In a log one record at a time waits for its sync; in a manifest a
+// few.
 #pragma once
 
 #include <cstddef>

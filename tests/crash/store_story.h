@@ -42,7 +42,8 @@ class StoreStory {
   // Lives on until it is cut off or has done so many things.
   void run(int events);
   // Checks a store that was just opened: every byte, what must be there, order and accounting.
-  void expect_whole();
+  // `lossy`: reads failed while it lived, so that what was rewritten may be lost; never wrong.
+  void expect_whole(bool lossy = false);
   bool is_open() const { return harness_.is_open(); }
   const StoryOracle& oracle() const { return oracle_; }
   CacheHarness& harness() { return harness_; }
@@ -54,7 +55,8 @@ class StoreStory {
   void put_turn();
   void look();  // brings `must` up to date
   std::vector<TokenId> prompt();
-  void expect_chain(const std::vector<TokenId>& tokens);
+  void expect_chain(const std::vector<TokenId>& tokens, bool lossy);
+  void expect_blocks(bool lossy);
   void expect_accounts();
   void expect_turns();
 

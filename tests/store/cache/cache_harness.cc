@@ -72,6 +72,7 @@ void CacheHarness::reopen() {
       parts.quarantine = Quarantine::open(options_.quarantine, 1u << 20);
     }
   }
+  if (options_.around_disk) parts.disk = options_.around_disk(std::move(parts.disk));
   auto cache =
       BlockCacheImpl::make(options, options_.tuning, plan, std::move(parts), *device_);
   ASSERT_TRUE(cache.ok()) << cache.error().message;

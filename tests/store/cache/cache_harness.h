@@ -36,6 +36,8 @@ struct HarnessOptions {
   std::function<StoreParts()> parts = {};  // set: the store as the test has opened it
   uint64_t blocks_bytes = 0;      // not 0: less than a plan would give, for churn with few blocks
   BaseFileSystem base = nullptr;  // below a real store
+  // Put around the disk that is opened.
+  std::function<std::unique_ptr<DiskTier>(std::unique_ptr<DiskTier>)> around_disk = nullptr;
   bool may_fail_to_open = false;  // the power may go while it opens
   std::function<void()> after_step = [] {};
   std::function<bool()> cut_off = [] { return false; };  // then nothing is waited for any more
