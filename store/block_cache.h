@@ -91,6 +91,7 @@ struct BlockCacheStats {
   uint64_t dedup_mismatch = 0;    // of those, different: 0 always, since runs are bit-equal
   uint64_t offloaded_blocks = 0;  // accepted by the disk
   uint64_t durable_blocks = 0;    // flushed
+  uint64_t flush_failures = 0;    // flushes that failed; what they were to save waits for the next
   uint64_t offload_failures = 0;  // given up after retries
   uint64_t wedged_tasks = 0;      // of the write lane: did not come back in time
   uint64_t late_blocks = 0;       // restores that their deadline ended

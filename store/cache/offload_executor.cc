@@ -227,7 +227,7 @@ void OffloadExecutor::written(const std::vector<OffloadJob*>& jobs) {
 
 void OffloadExecutor::accept(OffloadJob& job) {
   const BlockRecord& record = job.coded.record;
-  context_.health.tell(HealthTopic::kWriting, "");
+  if (flush_attempts_ == 0) context_.health.tell(HealthTopic::kWriting, "");
   if (job.is_tail()) {
     context_.ledger.set_stored(job.block, kTailEpoch, record.stored_bytes());
     context_.tails.add(record);

@@ -95,6 +95,7 @@ class OffloadExecutor {
   // Flushes.
   void flush();
   void flushed(size_t count, const Status& status);
+  void tell_flush_failure(const Status& status);
   void settle_syncs();
   void forget_tail(const BlockHash& hash);
   void supersede(const std::string& scope, const BlockHash& parent, TokenSpan tokens);

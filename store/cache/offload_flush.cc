@@ -157,9 +157,16 @@ void OffloadExecutor::flushed(size_t count, const Status& status) {
   if (count == 0) return;
   // What is lost is not found again by flushing once more.
   const bool lost = !status.ok() && status.error().code == ErrorCode::kCancelled;
-  if (!status.ok() && !lost && ++flush_attempts_ < context_.tuning.write_attempts) {
-    flush_not_before_us_ = context_.clock.now_us() + context_.tuning.retry_us;
-    return;
+  if (!status.ok()) {
+    ++context_.counters.flush_failures;
+    flush_not_before_us_ =
+        context_.clock.now_us() + (context_.tuning.retry_us << std::min(flush_attempts_, 6u));
+    const bool patient = ++flush_attempts_ < context_.tuning.write_attempts;
+    if (patient && !lost) return;
+    tell_flush_failure(status);
+    // The disk has them, only not for sure: they are flushed when it lets us.
+    if (!lost && !closing_) return;
+    context_.counters.offload_failures += count;
   }
   flush_attempts_ = 0;
   const std::vector<Unflushed> settled(
@@ -173,14 +180,17 @@ void OffloadExecutor::flushed(size_t count, const Status& status) {
     for (const Unflushed& block : settled) supersede(block.scope, block.parent, block.tokens);
     return;
   }
-  context_.counters.offload_failures += count;
+  for (const Unflushed& block : settled) {
+    if (lost) write_again(block.hash);
+  }
+}
+
+// Whoever waits for one of the blocks is told now, and not kept waiting.
+void OffloadExecutor::tell_flush_failure(const Status& status) {
   context_.health.tell(HealthTopic::kWriting,
                        "blocks could not be flushed: " + status.error().message);
   for (SyncWaiter& waiter : syncs_) {
-    if (settled.front().order <= waiter.order && waiter.status.ok()) waiter.status = status;
-  }
-  for (const Unflushed& block : settled) {
-    if (lost) write_again(block.hash);
+    if (unflushed_.front().order <= waiter.order && waiter.status.ok()) waiter.status = status;
   }
 }
 
@@ -238,7 +248,7 @@ void OffloadExecutor::settle_syncs() {
     const bool unflushed =
         std::any_of(unflushed_.begin(), unflushed_.end(),
                     [&](const Unflushed& block) { return block.order <= waiter.order; });
-    if (queued || unflushed) return false;
+    if (queued || (unflushed && waiter.status.ok())) return false;
     context_.device.post(waiter.ticket, waiter.status);
     return true;
   });

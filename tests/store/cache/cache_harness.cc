@@ -24,6 +24,7 @@ CacheHarness::CacheHarness(HarnessOptions options, MemoryStore& store)
     : options_(options), store_(store) {
   device_ = options.sim_seed != 0 ? make_sim_device(options.sim_seed)
                                   : make_cpu_device({.workers = 1, .host_workers = 4});
+  if (options.wrap_device) device_ = options.wrap_device(std::move(device_));
   Stream stream;
   stream.row_values = kRowValues;
   layout_ = KvLayout(options.layers, options.span, stream, options.layers_per_group);
@@ -158,13 +159,17 @@ void CacheHarness::drain() {
   ASSERT_TRUE(!cache_->busy() || options_.cut_off());
 }
 
-void CacheHarness::sync() {
+Status CacheHarness::try_sync(const std::function<void()>& meanwhile) {
   awaited_ = cache_->sync();
   awaited_done_ = !awaited_;
   awaited_status_ = {};
-  for (int i = 0; i < 1'000'000 && !awaited_done_ && !options_.cut_off(); ++i) step();
+  for (int i = 1; i < 1'000'000 && !awaited_done_ && !options_.cut_off(); ++i) {
+    step();
+    if (meanwhile && i % 16 == 0) meanwhile();
+  }
   EXPECT_TRUE(awaited_done_ || options_.cut_off());
   if (!awaited_done_) awaited_status_ = Error{ErrorCode::kCancelled, "cut off"};
+  return awaited_status_;
 }
 
 CacheHarness::Outcome CacheHarness::feed(const std::vector<TokenId>& tokens, bool tail,

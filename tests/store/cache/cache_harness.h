@@ -28,6 +28,7 @@ struct HarnessOptions {
   bool writable = true;
   CacheTuning tuning = {};
   ManualClock* clock = nullptr;   // null: the system's
+  std::function<std::unique_ptr<Device>(std::unique_ptr<Device>)> wrap_device = {};
   std::string path = {};          // not empty: a real store there
   uint64_t disk_bytes = 64u << 20;
   TenantPolicy tenants = {};
@@ -73,8 +74,10 @@ class CacheHarness {
   // Lets one completion (or none) happen.
   void step();
   void drain();  // until nothing is under way
-  void sync();   // until everything is durable, or has failed
   const Status& sync_status() const { return awaited_status_; }  // of the last one
+  void sync() { static_cast<void>(try_sync({})); }  // until everything is durable
+  // Until everything is durable or has failed for good; now and then `meanwhile` is called.
+  Status try_sync(const std::function<void()>& meanwhile);
   // Aborts or fails unless index, slots and stored order are as promised.
   void expect_sound();
 

@@ -58,7 +58,9 @@ class MemoryDisk final : public DiskTier {
     MutexLock lock(store_.mutex);
     const auto found = store_.blocks.find(record.hash);
     if (found == store_.blocks.end()) return Error{ErrorCode::kCorruption, "memory disk: gone"};
-    return decode_checked(found->second, group, raw);
+    EMBER_TRY(decode_checked(found->second, group, raw));
+    if (store_.after_read) store_.after_read(raw);
+    return {};
   }
   Result<std::optional<FoundRecord>> read_as_found(const BlockHash& hash) override {
     MutexLock lock(store_.mutex);
@@ -117,6 +119,7 @@ class MemoryDisk final : public DiskTier {
   }
   Status flush() override {
     if (store_.before_flush) EMBER_TRY(store_.before_flush());
+    if (store_.swallow_flush && store_.swallow_flush()) return {};
     MutexLock lock(store_.mutex);
     for (auto& [hash, block] : store_.blocks) block.flushed = true;
     ++store_.flushes;

@@ -39,6 +39,9 @@ struct MemoryStore {
   std::function<Status()> before_erase;  // of a block
   std::function<Status()> before_list_tails;
   std::function<Status()> before_scan;
+  // Lies, for tests of the tests.
+  std::function<bool()> swallow_flush;    // reports it, and nothing was flushed
+  std::function<void(Bytes)> after_read;  // changes what was proven
   std::atomic<uint64_t> reads{0};
 
   uint64_t stored_bytes();
