@@ -107,7 +107,12 @@ bool OffloadExecutor::run_step() {
 
   const OffloadStep step = plan_offload(view);
   for (auto index = step.drop.rbegin(); index != step.drop.rend(); ++index) {
-    give_up(&queue_.at(*index), {ErrorCode::kCancelled, "its parent is not stored"});
+    OffloadJob& job = queue_.at(*index);
+    if (queue_.contains(job.parent)) {
+      queue_.put_back(&job);  // found damaged before its parent was: the order is the parent's
+    } else {
+      give_up(&job, {ErrorCode::kCancelled, "its parent is not stored"});
+    }
   }
   if (!step.drop.empty()) return true;
   if (copy_down(step.copy)) return true;

@@ -56,6 +56,15 @@ OffloadJob* OffloadQueue::newest_waiting() {
   return found == jobs_.rend() ? nullptr : found->get();
 }
 
+void OffloadQueue::put_back(OffloadJob* job) {
+  const BlockId block = job->block;
+  context_.ledger.hold(block);
+  SlotLease device = std::move(job->device);
+  remove(job);
+  add(block, std::move(device));
+  context_.ledger.let_go(block);
+}
+
 void OffloadQueue::remove(OffloadJob* job) {
   const auto found = std::find_if(jobs_.begin(), jobs_.end(),
                                   [&](const auto& queued) { return queued.get() == job; });

@@ -49,6 +49,10 @@ class OffloadQueue {
   OffloadJob* newest_waiting();
   void remove(OffloadJob* job);
 
+  // Queues the job's block anew, behind what is queued now.
+  void put_back(OffloadJob* job);
+  bool contains(BlockId block) const { return queued_.contains(block); }
+
   bool empty() const { return jobs_.empty(); }
   size_t size() const { return jobs_.size(); }
   OffloadJob& at(size_t index) { return *jobs_[index]; }

@@ -117,6 +117,28 @@ TEST_F(BlockDamageTest, WrongRecordMetByACommitIsHealedFromTheCopyThatWasCompute
   EXPECT_EQ(harness.feed(tokens_).restored, kLength - 1);
 }
 
+// Reads that the first miss gave up end later, in any order: a child may be found damaged before
+// its parent is, and both after they were computed again.
+TEST_F(BlockDamageTest, DamageOfAWholeChainIsHealedInWhateverOrderItIsFound) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    fill();
+    HarnessOptions seeded = options();
+    seeded.sim_seed = seed;
+    CacheHarness harness(seeded, store_);
+    for (size_t position = 0; position < 6; ++position) {
+      store_.corrupt(harness.hash_of(tokens_, position), 0);
+    }
+    EXPECT_EQ(harness.feed(tokens_).restored, 0u);
+    harness.drain();
+    harness.sync();
+    EXPECT_EQ(harness.cache().stats().offload_failures, 0u);
+    EXPECT_EQ(harness.cache().stats().holes, 0u);
+    harness.expect_sound();
+    harness.reopen();
+    EXPECT_EQ(harness.feed(tokens_).restored, kLength - 1) << "seed " << seed;
+  }
+}
+
 TEST_F(BlockDamageTest, BlocksThatTheDiskCouldNotRewriteBecomeHoles) {
   fill();
   CacheHarness harness(options(), store_);
