@@ -43,6 +43,7 @@ void CacheHarness::reopen() {
   options.clock = options_.clock;
   options.store_path = options_.store ? "memory" : "";
   options.disk_bytes = options_.disk_bytes;
+  options.access_log_bytes = options_.access_log_bytes;
   options.tenants = options_.tenants;
   options.scrub_bytes_per_second = options_.scrub_bytes_per_second;
   RamPlan plan;
@@ -137,6 +138,7 @@ void CacheHarness::step() {
     if (!cache_->handle(completions[i])) {
       EXPECT_EQ(completions[i].ticket, awaited_) << "a ticket that nobody knows";
       awaited_done_ = true;
+      awaited_status_ = completions[i].status;
     }
   }
   if (count == 0) cache_->tick();
@@ -157,6 +159,14 @@ void CacheHarness::sync() {
   awaited_done_ = !awaited_;
   for (int i = 0; i < 1'000'000 && !awaited_done_; ++i) step();
   ASSERT_TRUE(awaited_done_);
+}
+
+Status CacheHarness::snapshot(const std::string& target) {
+  awaited_ = cache_->snapshot(target);
+  awaited_done_ = false;
+  for (int i = 0; i < 1'000'000 && !awaited_done_; ++i) step();
+  EXPECT_TRUE(awaited_done_);
+  return awaited_status_;
 }
 
 CacheHarness::Outcome CacheHarness::feed(const std::vector<TokenId>& tokens, bool tail,
