@@ -77,8 +77,8 @@ class DiskTier {
     std::string cursor;  // for the next step
     bool done = false;
   };
-  // At most `most` records behind `cursor` (empty: from the first on). A record that is put during
-  // the walk may be found or not; one that is erased is not found by steps begun after that.
+  // At most `most` records behind `cursor` (empty: from the first on). A record that is put or
+  // erased during the walk may be found or not.
   // Errors: kIo; kCorruption at the end of a walk when no record at all could be read.
   // Threads: any.
   virtual Result<ScanStep> scan(const std::string& cursor, size_t most) = 0;
@@ -128,6 +128,10 @@ class DiskTier {
   // Writes a record, reads it back from the drive, compares and removes it; leaves nothing. To be
   // called once, before anything else. Errors: kCorruption (it came back changed), kIo, kCapacity.
   virtual Status probe() { return {}; }
+  // A copy of the database as it is, in `directory`, which is absent. Errors: kIo, kCapacity.
+  virtual Status checkpoint(const std::string& directory) {
+    return {ErrorCode::kUnsupported, directory + ": this disk tier makes no snapshots"};
+  }
 
   virtual DiskTierStats stats() const = 0;  // Threads: any
   // RocksDB's own checks of its tables; for `verify`. Returns the files that cannot be read.

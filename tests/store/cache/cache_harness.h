@@ -31,6 +31,7 @@ struct HarnessOptions {
   std::function<std::unique_ptr<Device>(std::unique_ptr<Device>)> wrap_device = {};
   std::string path = {};          // not empty: a real store there
   uint64_t disk_bytes = 64u << 20;
+  uint64_t access_log_bytes = 0;
   TenantPolicy tenants = {};
   uint64_t scrub_bytes_per_second = 0;
   std::string quarantine = {};  // its folder; a real store has its own
@@ -78,6 +79,7 @@ class CacheHarness {
   void sync() { static_cast<void>(try_sync({})); }  // until everything is durable
   // Until everything is durable or has failed for good; now and then `meanwhile` is called.
   Status try_sync(const std::function<void()>& meanwhile);
+  Status snapshot(const std::string& target);
   // Aborts or fails unless index, slots and stored order are as promised.
   void expect_sound();
 
