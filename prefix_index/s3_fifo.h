@@ -22,7 +22,7 @@ class S3FifoShadow {
   // As LeafLruShadow's. There is no leaf rule here: a hit still counts leading blocks alone.
   size_t request(std::span<const ShadowId> chain, std::vector<ShadowId>* changed);
   void extend(ShadowId block, std::vector<ShadowId>* changed);
-  // At reopening: one with hits had earned its place in the main queue.
+  // At reopening, the latest use first: one with hits had earned its place in the main queue.
   void recall(ShadowId block, bool had_hits);
   void set_capacity(size_t capacity, std::vector<ShadowId>* changed);
 

@@ -246,6 +246,14 @@ TEST(DuelTest, ScoresAndMembersOutliveAReopening) {
   duel.recall(6, false);
   EXPECT_TRUE(duel.holds(5));
   EXPECT_TRUE(duel.holds(6));
+
+  // Recalled as the latest use first, a full shadow lets the first use go first.
+  LeafLruShadow shadow(3);
+  for (const ShadowId block : std::vector<ShadowId>{3, 2, 1, 0}) shadow.recall(block);
+  EXPECT_FALSE(shadow.holds(0)) << "there was no room for it any more";
+  shadow.request(std::vector<ShadowId>{9}, nullptr);
+  EXPECT_FALSE(shadow.holds(1));
+  EXPECT_TRUE(shadow.holds(2) && shadow.holds(3) && shadow.holds(9));
 }
 
 TEST(DuelTest, AnExtensionIsHeldWithItsChain) {
