@@ -30,7 +30,7 @@ EvictionRank EvictionRanks::rank(Tier tier, BlockId block) const {
   const BlockId ranked = is_tail(block) && entry.parent != kNoBlock ? entry.parent : block;
   const PinTable::Kind pin = std::max(pins_.kind(block), pins_.kind(ranked));
   if (pin == PinTable::Kind::kPinned) return EvictionRank::kPinned;
-  if (pin == PinTable::Kind::kExpected) return EvictionRank::kHeld;
+  if (pin == PinTable::Kind::kExpected) return EvictionRank::kExpected;
   if (done(block) || done(ranked)) return EvictionRank::kDone;
   return duel(tier).holds(shadow_id(index_.entry(ranked).hash)) ? EvictionRank::kHeld
                                                                 : EvictionRank::kUnheld;
