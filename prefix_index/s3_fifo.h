@@ -2,7 +2,8 @@
 //
 // Journey    requests -> [s3_fifo] -> duel
 // Owns       the ids of at most `capacity` blocks, and as many of its ghosts as its main queue has
-// Invariant  a block is in the small queue (a tenth), in the main queue, or a ghost: known, not held
+// Invariant  a block is in the small queue (a tenth), in the main queue, or a ghost (known, not
+//            held)
 // Threads    engine thread only; pure
 // Source     Yang et al., FIFO queues are all you need for cache eviction, SOSP 2023
 #pragma once

@@ -15,8 +15,8 @@ constexpr const char* kExamples = R"(Examples:
          --capacity-percent 1 --policy leaf_lru --json
   replay --trace mooncake_conversation.jsonl.gz --capacity-percent 10 \
          --disk /tmp/replay-store --payload-bytes 8192
-The store under --disk must not exist; it is removed afterwards. The same trace is then replayed with
-slots too, so that what dead bytes and epochs cost is told.)";
+The store under --disk must not exist; it is removed afterwards. The same trace is then replayed
+with slots too, so that what dead bytes and epochs cost is told.)";
 
 struct Arguments {
   TraceFiles files;

@@ -1,7 +1,7 @@
 // Replay: a trace through the block cache's own index, tiers and eviction.
 //
-// Slots      without a store: the host tier has `capacity_blocks` slots and is what is measured; the
-//            device has just enough for the longest request and is emptied after each
+// Slots      without a store: the host tier has `capacity_blocks` slots and is what is measured;
+//            the device has just enough for the longest request and is emptied after each
 // Store      with `directory`: a store of RocksDB with room for the payload of so many blocks
 #pragma once
 
@@ -25,7 +25,7 @@ struct ReplayOptions {
   // For tests: a disk of this limit in place of the directory's.
   std::function<std::unique_ptr<DiskTier>()> open_disk = {};
   uint64_t disk_limit_bytes = 0;
-  double reopen_after = 0;     // share of the requests after which the store is opened anew; 0: never
+  double reopen_after = 0;  // share of the requests after which it is opened anew; 0: never
 };
 
 struct ReplayReport {

@@ -53,7 +53,7 @@ Result<std::string> read_file(const std::string& path) {
   std::string text;
   std::array<char, 1 << 16> part;
   int count = 0;
-  while ((count = gzread(file, part.data(), part.size())) > 0) {
+  while ((count = gzread(file, part.data(), static_cast<unsigned>(part.size()))) > 0) {
     text.append(part.data(), static_cast<size_t>(count));
   }
   gzclose(file);
@@ -112,7 +112,7 @@ class Reader {
  private:
   // ShareGPT's requests name as many ids as blocks of 16 tokens; Mooncake's are of 512.
   uint32_t block_tokens() const {
-    if (sessions_ > 0) return kGrouped * session_tokens_;
+    if (sessions_ > 0) return static_cast<uint32_t>(kGrouped) * session_tokens_;
     const bool small = most_tokens_per_id_ <= kShareGptTokens;
     return small ? kShareGptTokens : kMooncakeTokens;
   }

@@ -79,8 +79,9 @@ Result<size_t> BlockCacheImpl::pin(TokenSpan prefix, int64_t ttl_us,
   if (!ranks.pin(blocks, PinTable::Kind::kPinned, now_us + ttl_us, capacity)) {
     ++counters_.refused_pins;
     return Error{ErrorCode::kCapacity,
-                 "pins: " + std::to_string(ranks.pins().size()) + " blocks are pinned or expected, " +
-                     std::to_string(blocks.size()) + " more would pass a fourth of " +
+                 "pins: " + std::to_string(ranks.pins().size()) +
+                     " blocks are pinned or expected, " + std::to_string(blocks.size()) +
+                     " more would pass a fourth of " +
                      std::to_string(capacity)};
   }
   return blocks.size() * layout_.block_tokens();

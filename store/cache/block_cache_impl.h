@@ -43,8 +43,8 @@ class BlockCacheImpl final : public BlockCache {
   void commit(Chain& chain, TokenSpan tokens) override;
   void commit_tail(Chain& chain) override;
   void hint(Chain& chain, const UseHint& hint) override;
-  void hint(TokenSpan prefix, const UseHint& hint, const RequestScope& scope) override;
-  Result<size_t> pin(TokenSpan prefix, int64_t ttl_us, const RequestScope& scope) override;
+  void hint(TokenSpan prefix, const UseHint& hint, const RequestScope& scope = {}) override;
+  Result<size_t> pin(TokenSpan prefix, int64_t ttl_us, const RequestScope& scope = {}) override;
   Ticket sync() override;
   void tick() override;
   bool handle(const Completion& completion) override;

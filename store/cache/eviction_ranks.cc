@@ -168,7 +168,8 @@ void EvictionRanks::forget(BlockId block) {
   const auto id = static_cast<size_t>(block);
   if (id < done_.size()) done_[id] = 0;
   const auto [first, last] = tails_.equal_range(index_.entry(block).parent);
-  const auto own = std::find_if(first, last, [&](const auto& tail) { return tail.second == block; });
+  const auto own =
+      std::find_if(first, last, [&](const auto& tail) { return tail.second == block; });
   if (own != last) tails_.erase(own);
 }
 

@@ -45,8 +45,8 @@ class EvictionRanks {
   void extend(BlockId parent, BlockId block);
   // Blocks that the disk holds, or would hold, when it is full.
   void set_disk_capacity(size_t blocks);
-  // At reopening: what the store holds, in any order; then the disk's shadows take it in, the latest
-  // use first, as much at a time as recall_some is told.
+  // At reopening: what the store holds, in any order; then the disk's shadows take it in, the
+  // latest use first, as much at a time as recall_some is told.
   void remember(BlockId block, bool had_hits);
   void begin_recall();
   void recall_some(size_t most);
@@ -65,7 +65,7 @@ class EvictionRanks {
   bool pinned(BlockId block) const { return pins_.kind(block) == PinTable::Kind::kPinned; }
   const PinTable& pins() const { return pins_; }
 
-  // A block became a hole or was healed: what is below it has another rank from the next refresh on.
+  // A block became a hole or was healed: from the next refresh on what is below ranks otherwise.
   void hole_changed(bool damaged);
   void refresh();
   // The block's entry is new, or about to go.
