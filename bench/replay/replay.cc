@@ -135,8 +135,9 @@ class Replay {
 
   void advance_clock(double at_s) {
     const auto at_us = static_cast<int64_t>(at_s * 1e6);
-    // At least a microsecond, so that two requests never have one time of use.
-    clock_.advance_us(std::max<int64_t>(1, at_us - clock_.now_us()));
+    // At least a millisecond, as requests are: their times of use, by which a restart finds their
+    // order, never overlap.
+    clock_.advance_us(std::max<int64_t>(1000, at_us - clock_.now_us()));
   }
 
   bool step() {

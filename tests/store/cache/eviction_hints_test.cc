@@ -71,7 +71,7 @@ TEST_F(EvictionHintsTest, OneShotIsNotWrittenDownAndGoesFirst) {
 TEST_F(EvictionHintsTest, AnEndedSessionsOwnBlocksGoFirst) {
   CacheHarness harness(options(), store_);
   const auto older = CacheHarness::tokens(1, kSpan * 6);
-  auto ended = CacheHarness::tokens(2, kSpan * 6);
+  auto ended = CacheHarness::tokens(2, kSpan * 10);  // more than is evicted at once
   auto sibling = CacheHarness::tokens(3, kSpan * 6);
   std::copy_n(ended.begin(), kSpan * 2, sibling.begin());
   for (const auto& tokens : {older, ended, sibling}) {

@@ -6,7 +6,6 @@
 
 #include "bench/replay/replay.h"
 #include "bench/replay/trace.h"
-#include "tests/store/cache/memory_store.h"
 #include "tests/store/replay/plain_replay.h"
 
 namespace ember::testing {
@@ -87,32 +86,6 @@ TEST(ReplayTest, ACacheSmallerThanARequestStillServes) {
   const auto report = replay::replay(trace, options);
   ASSERT_TRUE(report.ok()) << report.error().message;
   EXPECT_EQ(report->stranded, 0u);
-  EXPECT_EQ(report->refused_requests, 0u);
-}
-
-// The disk's victims, and a restart in the middle: recency and hits come back from touch records.
-TEST(ReplayTest, ARestartKeepsTheHits) {
-  for (const bool sessions : {false, true}) {
-    const replay::Trace trace = sessions ? agent("6h") : chat();
-    double hits[2] = {};
-    for (const bool restart : {false, true}) {
-      MemoryStore store;
-      replay::ReplayOptions options;
-      options.capacity_blocks = replay::capacity_of(trace, sessions ? 20 : 10);
-      options.payload_bytes = 2 * trace.block_tokens;
-      store.limit_bytes = options.capacity_blocks * options.payload_bytes;
-      options.open_disk = [&store] { return open_memory_disk(store); };
-      options.disk_limit_bytes = store.limit_bytes;
-      options.reopen_after = restart ? 0.5 : 0;
-      const auto report = replay::replay(trace, options);
-      ASSERT_TRUE(report.ok()) << report.error().message;
-      EXPECT_EQ(report->stranded, 0u);
-      EXPECT_EQ(store.order_faults, 0u);
-      hits[restart ? 1 : 0] = report->hit_percent();
-    }
-    EXPECT_GE(hits[1], 0.99 * hits[0]) << (sessions ? "agent" : "chat");
-    RecordProperty(sessions ? "agent_kept" : "chat_kept", std::to_string(hits[1] / hits[0]));
-  }
 }
 
 }  // namespace
