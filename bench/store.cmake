@@ -4,3 +4,8 @@ if(EMBER_TESTS)
   add_test(NAME slow.long_prefix_bench COMMAND long_prefix_bench --tokens 4096)
   set_tests_properties(slow.long_prefix_bench PROPERTIES LABELS slow TIMEOUT 600)
 endif()
+ember_bench(replay
+  FILES ${CMAKE_CURRENT_LIST_DIR}/replay/main.cc ${CMAKE_CURRENT_LIST_DIR}/replay/replay.cc
+        ${CMAKE_CURRENT_LIST_DIR}/replay/trace.cc
+  DEPS ember_store
+  LIBRARIES CLI11::CLI11 nlohmann_json::nlohmann_json PkgConfig::zlib)

@@ -42,7 +42,7 @@ class Duel {
   Change extend(ShadowId parent, ShadowId block);
   Change set_capacity(size_t capacity);
 
-  // At reopening: a stored block, in the order of use, the oldest first; then the scores.
+  // At reopening: a stored block, the latest use first; and the scores.
   struct Scores {
     double leaf_lru = 0;
     double s3_fifo = 0;

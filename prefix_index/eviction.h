@@ -27,7 +27,8 @@ enum class EvictionRank : uint8_t {
   kForeign,    // of another numerics build: never matched
   kDone,       // a hint says that it is not needed again
   kUnheld,     // the leading shadow has let it go
-  kHeld,       // the leading shadow holds it, or a hint expects it
+  kHeld,       // the leading shadow holds it
+  kExpected,   // a hint says that it will be used soon
   kPinned,     // stays while anything else can go
 };
 

@@ -37,8 +37,7 @@ void LeafLruShadow::extend(ShadowId parent, ShadowId block, std::vector<ShadowId
 }
 
 void LeafLruShadow::recall(ShadowId block) {
-  if (!holds(block)) table_.add(block, 0);
-  shrink(capacity_, nullptr);
+  if (size() < capacity_ && !holds(block)) table_.add_oldest(block, 0);
 }
 
 void LeafLruShadow::set_capacity(size_t capacity, std::vector<ShadowId>* changed) {

@@ -24,7 +24,7 @@ class LeafLruShadow {
   size_t request(std::span<const ShadowId> chain, std::vector<ShadowId>* changed);
   // One more block at the end of a chain whose last block is `parent` (no hit is counted).
   void extend(ShadowId parent, ShadowId block, std::vector<ShadowId>* changed);
-  // At reopening: a block that was stored, in the order of use, the oldest first.
+  // At reopening: a block that was stored, the latest use first; older than all that is held.
   void recall(ShadowId block);
   void set_capacity(size_t capacity, std::vector<ShadowId>* changed);
 

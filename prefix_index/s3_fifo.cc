@@ -75,10 +75,9 @@ void S3FifoShadow::trim_ghosts() {
 }
 
 void S3FifoShadow::recall(ShadowId block, bool had_hits) {
-  if (capacity_ == 0 || holds(block)) return;
-  while (size() >= capacity_) evict_one(nullptr);
+  if (size() >= capacity_ || holds(block)) return;
   if (const Table::Ref ghost = table_.find(block); ghost != Table::kNone) table_.remove(ghost);
-  table_.add(block, had_hits ? kMain : kSmall);
+  table_.add_oldest(block, had_hits ? kMain : kSmall);
 }
 
 void S3FifoShadow::set_capacity(size_t capacity, std::vector<ShadowId>* changed) {

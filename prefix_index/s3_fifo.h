@@ -2,7 +2,8 @@
 //
 // Journey    requests -> [s3_fifo] -> duel
 // Owns       the ids of at most `capacity` blocks, and as many of its ghosts as its main queue has
-// Invariant  a block is in the small queue (a tenth), in the main queue, or a ghost: known, not held
+// Invariant  a block is in the small queue (a tenth), in the main queue, or a ghost (known, not
+//            held)
 // Threads    engine thread only; pure
 // Source     Yang et al., FIFO queues are all you need for cache eviction, SOSP 2023
 #pragma once
@@ -22,7 +23,7 @@ class S3FifoShadow {
   // As LeafLruShadow's. There is no leaf rule here: a hit still counts leading blocks alone.
   size_t request(std::span<const ShadowId> chain, std::vector<ShadowId>* changed);
   void extend(ShadowId block, std::vector<ShadowId>* changed);
-  // At reopening: one with hits had earned its place in the main queue.
+  // At reopening, the latest use first: one with hits had earned its place in the main queue.
   void recall(ShadowId block, bool had_hits);
   void set_capacity(size_t capacity, std::vector<ShadowId>* changed);
 

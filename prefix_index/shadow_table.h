@@ -57,6 +57,15 @@ class ShadowTable {
     link_before(ref, queue, kNone);
     return ref;
   }
+  // The same at the other end.
+  Ref add_oldest(ShadowId id, size_t queue) {
+    const Ref ref = add(id, queue);
+    if (queues_[queue].size > 1) {
+      unlink(ref);
+      link_before(ref, queue, queues_[queue].oldest);
+    }
+    return ref;
+  }
   // To the newest end of a queue, or to the place just older than `newer` in its queue.
   void move(Ref ref, size_t queue) {
     unlink(ref);

@@ -21,6 +21,7 @@
 #include "kernels/device.h"
 #include "kernels/latent_pack.h"
 #include "prefix_index/block_hash.h"
+#include "prefix_index/duel.h"
 #include "prefix_index/journey.h"
 #include "prefix_index/token.h"
 #include "store/conversations.h"
@@ -47,6 +48,7 @@ struct BlockCacheOptions {
   // pass over all blocks begins so long after the last one ended. 0: never.
   uint64_t scrub_bytes_per_second = uint64_t{8} << 20;
   int64_t scrub_interval_us = int64_t{24} * 3600 * 1'000'000;
+  EvictionPolicy eviction = EvictionPolicy::kAuto;
   const Clock* clock = nullptr;  // null: the system's
 };
 
@@ -119,6 +121,22 @@ struct BlockCacheStats {
   uint64_t stored_bytes = 0;  // payload on disk of live groups
   uint64_t raw_bytes = 0;     // what they decode to
   uint64_t written_bytes = 0;
+  // Eviction, by tier: blocks of its shadows, how often their lead has changed, which one leads.
+  std::array<uint64_t, kTierCount> shadow_capacity{};
+  std::array<uint64_t, kTierCount> shadow_switches{};
+  std::array<EvictionPolicy, kTierCount> shadow_leader{};
+  uint64_t shadow_bytes = 0;   // RAM of all shadows
+  uint64_t pinned_blocks = 0;  // now
+  uint64_t expired_pins = 0;   // blocks whose pin has run out
+  uint64_t refused_pins = 0;   // calls that would have passed the share of pins
+};
+
+// What a client knows of the next use of a prefix. Advice: it never changes a result, only which
+// blocks go first when a tier is full.
+struct UseHint {
+  bool one_shot = false;       // a chain's: what it computes will not be asked for again
+  bool session_ended = false;  // what no other session shares goes before anything else
+  int64_t next_use_us = 0;     // from now; until then the blocks are spared. 0: not known
 };
 
 // A request's place in the cache: its tokens so far and the device slots of their latents. While a
@@ -171,6 +189,20 @@ class BlockCache {
   // The turn's end: writes the unfinished block as a tail record, in the background, like all
   // offload. The chain can go on being used.
   virtual void commit_tail(Chain& chain) = 0;
+
+  // --- hints (docs/eviction.md)
+  // For a chain: to be given before its first commit. What a one-shot chain computes is not written
+  // down, stays on the device while there is room, and teaches the shadows nothing.
+  virtual void hint(Chain& chain, const UseHint& hint) = 0;
+  // For the known blocks of a prefix; one_shot has no meaning here.
+  virtual void hint(TokenSpan prefix, const UseHint& hint, const RequestScope& scope = {}) = 0;
+  // Keeps the known blocks of `prefix` for `ttl_us` from now (0: no longer), by the clock; later
+  // pins of a block can only prolong that. Returns the tokens that are pinned: those of full blocks.
+  // A pin lives in this process alone. Errors: kCapacity when all pins would hold more than a
+  // fourth of the lowest tier; kInvalidArgument for a time below 0 or above kLongestPinUs.
+  virtual Result<size_t> pin(TokenSpan prefix, int64_t ttl_us,
+                             const RequestScope& scope = {}) = 0;
+  static constexpr int64_t kLongestPinUs = int64_t{30} * 24 * 3600 * 1'000'000;
 
   // --- durability
   // Completes (through the device's queue, see handle) when all that was committed before is

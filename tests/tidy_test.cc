@@ -41,7 +41,8 @@ struct Library {
   std::vector<std::string_view> files;
 };
 const std::vector<Library> kLibraries = {
-    {"<CLI/", {"tools/emberkv.cc", "tools/make_model_main.cc", "tools/journey_demo/main.cc"}},
+    {"<CLI/", {"tools/emberkv.cc", "tools/make_model_main.cc", "tools/journey_demo/main.cc",
+               "bench/replay/main.cc"}},
     {"<nlohmann/", {"engine/checkpoint/", "engine/text/", "tools/", "tests/", "bench/"}},
     {"<rocksdb/", {"store/disk/", "tests/store/", "tests/support/"}},
     {"<openssl/", {"store/disk/"}},
@@ -50,7 +51,7 @@ const std::vector<Library> kLibraries = {
      {"prefix_index/block_hash.cc", "engine/checkpoint/fingerprint.cc",
       "engine/text/chat_template.cc", "tests/prefix_index/block_hash_test.cc"}},
     {"<onig", {"engine/text/regex.cc", "engine/text/regex_properties.cc"}},
-    {"<zlib", {"engine/text/", "tests/engine/text/"}},
+    {"<zlib", {"engine/text/", "tests/engine/text/", "bench/replay/"}},
     {"<oneapi/", {"kernels/"}},
     {"<dnnl", {"kernels/"}},
 };

@@ -11,6 +11,24 @@
 #include "store/cache/snapshot.h"
 
 namespace ember {
+namespace {
+
+// Of yesterday's blocks, for the shadows: a millisecond's worth.
+constexpr size_t kRecalledAtOnce = 2048;
+
+void add_eviction_stats(const EvictionRanks& ranks, BlockCacheStats& stats) {
+  for (Tier tier : EvictionRanks::kTiers) {
+    const auto t = static_cast<size_t>(tier);
+    stats.shadow_capacity[t] = ranks.duel(tier).capacity();
+    stats.shadow_switches[t] = ranks.duel(tier).switches();
+    stats.shadow_leader[t] = ranks.duel(tier).leader();
+  }
+  stats.shadow_bytes = ranks.memory_bytes();
+  stats.pinned_blocks = ranks.pins().pinned();
+  stats.expired_pins = ranks.pins().expired();
+}
+
+}  // namespace
 
 Result<std::unique_ptr<BlockCache>> BlockCache::open(const BlockCacheOptions& options,
                                                      Device& device) {
@@ -61,7 +79,11 @@ BlockCacheImpl::BlockCacheImpl(const BlockCacheOptions& options, const CacheTuni
       scopes_(parts_.secret, options.name_space, options.tenants),
       device_pool_(std::move(device_pool)),
       host_tier_(std::move(host_tier)),
-      ledger_(scopes_, layout_.block_tokens(), *device_pool_, *host_tier_, clock_),
+      ledger_(scopes_, layout_.block_tokens(), *device_pool_, *host_tier_, clock_,
+              {.policy = options.eviction,
+               .numerics_build = options.numerics_build,
+               .device_slots = plan.device_slots,
+               .host_slots = plan.host_slots}),
       context_{.device = device,
                .clock = clock_,
                .layout = layout_,
@@ -145,6 +167,7 @@ BlockCacheImpl::~BlockCacheImpl() {
 }
 
 void BlockCacheImpl::pump() {
+  ledger_.ranks().recall_some(kRecalledAtOnce);
   restores_.pump();
   offload_.advance();
   restores_.pump();  // host slots may have come free
@@ -153,6 +176,7 @@ void BlockCacheImpl::pump() {
 }
 
 void BlockCacheImpl::tick() {
+  ledger_.ranks().expire_pins(clock_.now_us());
   take_lost_blocks();
   look_at_disk();
   pump();
@@ -243,6 +267,7 @@ BlockCacheStats BlockCacheImpl::stats() const {
   stats.stranded = census.stranded + reopening_.unreachable();
   stats.foreign_blocks = offload_.foreign_count() + census.foreign_builds;
   stats.blocks[static_cast<size_t>(Tier::kDisk)] -= census.tails_on_disk;
+  add_eviction_stats(ledger_.ranks(), stats);
   if (context_.disk != nullptr) {
     const DiskTierStats disk = context_.disk->stats();
     stats.disk_bytes = disk.file_bytes;

@@ -72,6 +72,7 @@ Result<std::unique_ptr<Chain>> BlockCacheImpl::open_chain(TokenSpan prompt, size
                  "device slots: needed " + std::to_string(total - chain->in_place()) +
                      " of " + std::to_string(capacity) + ", found fewer that nobody holds"};
   }
+  foresee(*chain, prompt);
   chain->set_slots(std::move(*slots));
   chain->start(prompt, match_us, clock_.now_us() + context_.tuning.restore_deadline_us);
   pump();
@@ -123,6 +124,7 @@ std::optional<std::vector<SlotLease>> BlockCacheImpl::take_slots(ChainImpl& chai
 void BlockCacheImpl::commit(Chain& chain, TokenSpan tokens) {
   auto& ours = static_cast<ChainImpl&>(chain);
   ours.append(tokens);
+  tell_shadows(ours);
   const size_t span = layout_.block_tokens();
   while ((ours.blocks().size() + 1) * span <= ours.length()) {
     commit_block(ours, ours.blocks().size());
@@ -172,6 +174,7 @@ void BlockCacheImpl::commit_block(ChainImpl& chain, size_t position) {
   const BlockId block = ledger_.insert(scope, parent, tokens, hash_after(scope, parent, tokens),
                                        context_.numerics_build);
   if (published) ledger_.set_publisher(block, chain.scope().own);
+  const bool known = ledger_.entry(block).anywhere();
   chain.add_block(block);
   ++counters_.committed_blocks;
   ++scopes_.counters(chain.scope().own).committed_blocks;
@@ -184,6 +187,11 @@ void BlockCacheImpl::commit_block(ChainImpl& chain, size_t position) {
   const SlotLease& slot = chain.slot(position);
   ledger_.publish(block, Tier::kDevice, slot);
   ledger_.use({block}, false);
+  if (chain.one_shot()) {
+    if (!known) ledger_.ranks().set_done(block);
+    return;
+  }
+  if (position >= chain.told_blocks()) ledger_.ranks().extend(parent, block);
   if (must_store(block)) offload_.add(block, slot.share());
 }
 
@@ -193,7 +201,7 @@ void BlockCacheImpl::commit_tail(Chain& chain) {
   const size_t span = layout_.block_tokens();
   const size_t full = ours.blocks().size();
   const TokenSpan tokens = ours.tokens().subspan(full * span);
-  if (!tokens.empty()) {
+  if (!tokens.empty() && !ours.one_shot()) {
     const BlockId parent = full == 0 ? kNoBlock : ours.blocks().back();
     const ScopeId scope = scope_of_next(ours, tokens);
     const BlockId tail = ledger_.insert(scope, parent, tokens, hash_after(scope, parent, tokens),

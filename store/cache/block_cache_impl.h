@@ -43,6 +43,9 @@ class BlockCacheImpl final : public BlockCache {
                                             const RequestScope& scope = {}) override;
   void commit(Chain& chain, TokenSpan tokens) override;
   void commit_tail(Chain& chain) override;
+  void hint(Chain& chain, const UseHint& hint) override;
+  void hint(TokenSpan prefix, const UseHint& hint, const RequestScope& scope = {}) override;
+  Result<size_t> pin(TokenSpan prefix, int64_t ttl_us, const RequestScope& scope = {}) override;
   Ticket sync() override;
   Ticket snapshot(const std::string& target) override;
   void tick() override;
@@ -88,6 +91,11 @@ class BlockCacheImpl final : public BlockCache {
   BlockHash hash_after(ScopeId scope, BlockId parent, TokenSpan tokens) const;
   ScopeId scope_of_next(const ChainImpl& chain, TokenSpan tokens) const;
   void commit_block(ChainImpl& chain, size_t position);
+  void foresee(ChainImpl& chain, TokenSpan prompt) const;
+  void tell_shadows(ChainImpl& chain);
+  void hint_blocks(std::span<const BlockId> blocks, const UseHint& hint);
+  std::vector<BlockId> known_blocks(TokenSpan prefix, const RequestScope& scope) const;
+  size_t lowest_tier_blocks() const;
   bool heals(BlockId block) const;
   bool must_store(BlockId block) const;
   void block_damaged(BlockId block);

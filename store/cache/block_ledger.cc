@@ -3,13 +3,15 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/check.h"
 
 namespace ember {
 
 BlockLedger::BlockLedger(ScopeBook& scopes, uint32_t block_tokens, DevicePool& device,
-                         HostTier& host, const Clock& clock)
+                         HostTier& host, const Clock& clock,
+                         const EvictionRanks::Options& eviction)
     : scopes_(scopes),
       index_(block_tokens),
       block_tokens_(block_tokens),
@@ -19,7 +21,8 @@ BlockLedger::BlockLedger(ScopeBook& scopes, uint32_t block_tokens, DevicePool& d
       residents_{std::vector<BlockId>(device.slots().size(), kNoBlock),
                  std::vector<BlockId>(host.slots().size(), kNoBlock)},
       opened_unix_us_(static_cast<uint64_t>(std::max<int64_t>(clock.unix_us(), 0))),
-      use_counter_(opened_unix_us_) {}
+      use_counter_(opened_unix_us_),
+      ranks_(index_, block_tokens, eviction) {}
 
 BlockNotes& BlockLedger::notes(BlockId block) {
   return const_cast<BlockNotes&>(std::as_const(*this).notes(block));
@@ -71,6 +74,7 @@ BlockId BlockLedger::insert(ScopeId scope, BlockId parent, TokenSpan tokens, con
   notes_.reach(id);
   notes_[id] = BlockNotes{};
   notes_[id].last_use_unix_us = clock_.unix_us();
+  ranks_.added(block);
   return block;
 }
 
@@ -78,6 +82,7 @@ void BlockLedger::use(const std::vector<BlockId>& blocks, bool hit) {
   const int64_t unix_us = clock_.unix_us();
   for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
     index_.touch({*block}, ++use_counter_, hit);
+    ranks_.used(*block);
     BlockNotes& note = notes(*block);
     note.last_use_unix_us = unix_us;
     if (note.touched || is_tail(*block)) continue;
@@ -103,6 +108,7 @@ BlockId BlockLedger::adopt(ScopeId scope, BlockId parent, TokenSpan tokens, cons
   const auto id = static_cast<size_t>(block);
   notes_.reach(id);
   notes_[id] = BlockNotes{};
+  ranks_.added(block);
   recall(block, touch);
   return block;
 }
@@ -112,6 +118,27 @@ void BlockLedger::recall(BlockId block, const TouchRecord& touch) {
   BlockNotes& note = notes(block);
   note.last_use_unix_us = std::max(note.last_use_unix_us, touch.last_use_unix_us);
   note.earlier_hits = touch.hits;
+  if (!loaded_) ranks_.remember(block, touch.hits > 0);
+}
+
+void BlockLedger::loaded(uint64_t limit_bytes) {
+  loaded_ = true;
+  expect_disk_capacity(limit_bytes);
+  ranks_.begin_recall();
+}
+
+void BlockLedger::expect_disk_capacity(uint64_t limit_bytes) {
+  if (!loaded_ || disk_was_full_ || disk_blocks_ == 0) return;
+  const uint64_t mean = std::max<uint64_t>(1, disk_payload_bytes_ / disk_blocks_);
+  const size_t expected = std::max<size_t>(disk_blocks_, limit_bytes / mean);
+  const size_t known = ranks_.duel(Tier::kDisk).capacity();
+  const size_t apart = expected > known ? expected - known : known - expected;
+  if (apart > known / 16) ranks_.set_disk_capacity(expected);
+}
+
+void BlockLedger::disk_is_full() {
+  disk_was_full_ = true;
+  ranks_.set_disk_capacity(disk_blocks_);
 }
 
 std::vector<std::pair<BlockHash, TouchRecord>> BlockLedger::take_touches() {
@@ -144,12 +171,28 @@ bool BlockLedger::is_last_copy(BlockId block, Tier tier) const {
                       [&](Tier other) { return other != tier && known.in(other); });
 }
 
+// Whether the copy is one that eviction may take: not what a running request names (`idle`), or at
+// least not its last copy; not the last copy of what is pinned, which on disk must stay there.
+bool BlockLedger::may_lose(BlockId block, Tier tier, bool idle) const {
+  const bool named = notes(block).holders > 0;
+  if (!named && !ranks_.pinned(block)) return true;
+  if (named && idle) return false;
+  if (ranks_.pinned(block) && tier == Tier::kDisk) return false;
+  return !is_last_copy(block, tier);
+}
+
 std::optional<SlotLease> BlockLedger::take_slot(Tier tier) {
   std::optional<SlotLease> slot = pool(tier).take();
+  const LeafLru& leaves = std::as_const(index_).evictable(tier);
   while (!slot) {
-    std::optional<BlockId> victim = index_.evictable(tier).oldest([&](BlockId block) {
-      return unleased(block, tier) && (notes(block).holders == 0 || !is_last_copy(block, tier));
-    });
+    ranks_.refresh();
+    std::optional<BlockId> victim;
+    for (const bool idle : {true, false}) {
+      if (victim) break;
+      victim = leaves.oldest([&](BlockId block) {
+        return unleased(block, tier) && may_lose(block, tier, idle);
+      });
+    }
     if (!victim) victim = spare_copy(tier);
     if (!victim) return std::nullopt;
     drop_copy(*victim, tier);
@@ -191,17 +234,28 @@ void BlockLedger::unpublish_device(BlockId block, const SlotLease& lease) {
 
 void BlockLedger::set_stored(BlockId block, int32_t epoch, uint64_t stored_bytes) {
   uint64_t& counted = scopes_.counters(payer(block)).disk_bytes;
-  if (entry(block).in(Tier::kDisk)) counted -= notes(block).stored_bytes;
+  uncount_disk(block);
   counted += stored_bytes;
   index_.set_place(block, Tier::kDisk, epoch);
   constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
   notes(block).stored_bytes = static_cast<uint32_t>(std::min(stored_bytes, kMost));
   notes(block).read_failed = false;
+  if (is_tail(block)) return;
+  ++disk_blocks_;
+  disk_payload_bytes_ += stored_bytes;
+}
+
+// No longer counted as on disk, if it was there; the caller tells the index.
+void BlockLedger::uncount_disk(BlockId block) {
+  if (!entry(block).in(Tier::kDisk)) return;
+  scopes_.counters(payer(block)).disk_bytes -= notes(block).stored_bytes;
+  if (is_tail(block)) return;
+  --disk_blocks_;
+  disk_payload_bytes_ -= notes(block).stored_bytes;
 }
 
 void BlockLedger::clear_disk(BlockId block) {
-  if (!entry(block).in(Tier::kDisk)) return;
-  scopes_.counters(payer(block)).disk_bytes -= notes(block).stored_bytes;
+  uncount_disk(block);
   index_.clear_place(block, Tier::kDisk);
 }
 
@@ -236,6 +290,7 @@ void BlockLedger::set_damaged(BlockId block, bool damaged) {
   } else {
     --holes_;
   }
+  ranks_.hole_changed(damaged);
 }
 
 void BlockLedger::mark_damaged(BlockId block) {
@@ -269,39 +324,27 @@ void BlockLedger::forget_if_gone(BlockId block) {
     const BlockId parent = known.parent;
     set_damaged(block, false);
     publishers_.erase(block);
+    ranks_.forget(block);
     index_.erase(block);
     block = parent;
   }
 }
 
-bool BlockLedger::below_hole(BlockId block) const {
-  for (; block != kNoBlock; block = entry(block).parent) {
-    if (entry(block).damaged) return true;
-  }
-  return false;
-}
-
-std::optional<BlockLedger::DiskVictim> BlockLedger::take_disk_victim(uint64_t numerics_build) {
-  const LeafLru& leaves = index_.evictable(Tier::kDisk);
-  const auto may_go = [&](BlockId block) { return may_leave_disk(block); };
+std::optional<BlockLedger::DiskVictim> BlockLedger::take_disk_victim() {
+  ranks_.refresh();
+  const LeafLru& leaves = std::as_const(index_).evictable(Tier::kDisk);
   std::optional<BlockId> victim;
-  if (holes_ > 0) {
-    victim = leaves.oldest([&](BlockId block) { return may_go(block) && below_hole(block); });
+  for (const bool idle : {true, false}) {
+    if (victim) break;
+    victim = leaves.oldest([&](BlockId block) { return may_leave_disk(block, idle); });
   }
-  if (!victim && foreign_builds_) {
-    victim = leaves.oldest([&](BlockId block) {
-      return may_go(block) && entry(block).numerics_build != numerics_build;
-    });
-    if (!victim) foreign_builds_ = false;  // those that are left are inner blocks: look no more
-  }
-  if (!victim) victim = leaves.oldest(may_go);
   if (!victim) return std::nullopt;
   return take_from_disk(*victim);
 }
 
-bool BlockLedger::may_leave_disk(BlockId block) const {
+bool BlockLedger::may_leave_disk(BlockId block, bool idle) const {
   const BlockNotes& note = notes(block);
-  return note.disk_readers == 0 && (note.holders == 0 || !is_last_copy(block, Tier::kDisk));
+  return note.disk_readers == 0 && may_lose(block, Tier::kDisk, idle);
 }
 
 BlockLedger::DiskVictim BlockLedger::take_from_disk(BlockId block) {
@@ -334,8 +377,8 @@ std::vector<BlockId> BlockLedger::leaves_of(ScopeId payer) const {
   const std::vector<BlockId> published = published_by(payer);
   leaves.insert(leaves.end(), published.begin(), published.end());
   std::erase_if(leaves, [&](BlockId block) {
-    return !index_.evictable(Tier::kDisk).contains(entry(block).last_use, block) ||
-           !may_leave_disk(block);
+    return !std::as_const(index_).evictable(Tier::kDisk).contains(entry(block).last_use, block) ||
+           !may_leave_disk(block, false);
   });
   std::sort(leaves.begin(), leaves.end(), [&](BlockId a, BlockId b) {
     return entry(a).last_use < entry(b).last_use;
@@ -345,7 +388,9 @@ std::vector<BlockId> BlockLedger::leaves_of(ScopeId payer) const {
 
 void BlockLedger::drop_tier(Tier tier) {
   EMBER_CHECK(tier == Tier::kDevice || tier == Tier::kHost, "only RAM tiers can be dropped");
-  for (BlockId block : index_.all_blocks()) {
+  const std::vector<BlockId> resident = residents(tier);
+  for (BlockId block : resident) {
+    if (block == kNoBlock) continue;
     const BlockEntry& known = entry(block);
     const bool lower = known.in(Tier::kDisk) || (tier == Tier::kDevice && known.in(Tier::kHost));
     if (known.in(tier) && lower && !known.damaged && unleased(block, tier)) drop_copy(block, tier);

@@ -23,6 +23,7 @@
 #include "prefix_index/radix_index.h"
 #include "prefix_index/stable_pool.h"
 #include "store/cache/device_pool.h"
+#include "store/cache/eviction_ranks.h"
 #include "store/disk_tier.h"
 #include "store/cache/host_tier.h"
 #include "store/cache/scope_book.h"
@@ -47,7 +48,7 @@ static_assert(sizeof(BlockNotes) == 24, "a million blocks take a million of thes
 class BlockLedger {
  public:
   BlockLedger(ScopeBook& scopes, uint32_t block_tokens, DevicePool& device, HostTier& host,
-              const Clock& clock);
+              const Clock& clock, const EvictionRanks::Options& eviction);
 
   const RadixIndex& index() const { return index_; }
   const BlockEntry& entry(BlockId block) const { return index_.entry(block); }
@@ -76,6 +77,16 @@ class BlockLedger {
   // The same for an entry that is there already: its hits, and its age unless it was used since.
   void recall(BlockId block, const TouchRecord& touch);
 
+  // Who goes first in each tier, by shadows, hints and pins.
+  EvictionRanks& ranks() { return ranks_; }
+  const EvictionRanks& ranks() const { return ranks_; }
+  // All that the store holds is in the index: the disk's shadows begin with it.
+  void loaded(uint64_t limit_bytes);
+  // How many blocks the disk holds when it is full: by this limit and the mean of what is stored,
+  // until it has been full and the number is known.
+  void expect_disk_capacity(uint64_t limit_bytes);
+  void disk_is_full();
+
   // While held, a block keeps its entry and its last copy.
   void hold(BlockId block) { ++notes(block).holders; }
   void let_go(BlockId block);
@@ -99,14 +110,15 @@ class BlockLedger {
   // Before a block that is known but unusable (a hole, another numerics build) is committed anew.
   void reset(BlockId block, uint64_t numerics_build);
 
-  // Blocks whose records may be erased to make `bytes` of room: below holes first, then those of
-  // another numerics build, then the oldest leaves. Their copies on disk are forgotten already.
+  // A block whose record may be erased to make room: the first by its rank (eviction.h) of those
+  // that no running request names, else of those that have another copy. Its copy on disk is
+  // forgotten already.
   struct DiskVictim {
     BlockHash hash;
     bool tail = false;
     uint64_t stored_bytes = 0;
   };
-  std::optional<DiskVictim> take_disk_victim(uint64_t numerics_build);
+  std::optional<DiskVictim> take_disk_victim();
   // Leaves of one payer, the oldest first, until `bytes` are forgotten or none is left that may go.
   // Cost: linear in the payer's own blocks.
   std::vector<DiskVictim> take_victims_of(ScopeId payer, uint64_t bytes);
@@ -122,8 +134,6 @@ class BlockLedger {
     uint64_t tails_on_disk = 0;
   };
   Census census(uint64_t numerics_build) const;
-  // At reopening: there are blocks of other numerics builds, to be evicted first.
-  void expect_foreign_builds() { foreign_builds_ = true; }
   uint64_t evicted() const { return evicted_; }
   std::vector<std::pair<BlockHash, TouchRecord>> take_touches();
   bool has_touches() const { return !touched_.empty(); }
@@ -134,13 +144,14 @@ class BlockLedger {
   std::optional<SlotLease> take_slot(Tier tier);
   std::optional<BlockId> spare_copy(Tier tier) const;
   std::vector<BlockId>& residents(Tier tier) { return residents_[static_cast<size_t>(tier)]; }
-  bool may_leave_disk(BlockId block) const;
+  bool may_lose(BlockId block, Tier tier, bool idle) const;
+  bool may_leave_disk(BlockId block, bool idle) const;
+  void uncount_disk(BlockId block);
   DiskVictim take_from_disk(BlockId block);
   std::vector<BlockId> leaves_of(ScopeId payer) const;
   void clear_disk(BlockId block);
   bool unleased(BlockId block, Tier tier) const;
   bool is_last_copy(BlockId block, Tier tier) const;
-  bool below_hole(BlockId block) const;
   void forget_if_gone(BlockId block);
   void set_damaged(BlockId block, bool damaged);
   void retire(Tier tier, int32_t slot);
@@ -158,8 +169,12 @@ class BlockLedger {
   const uint64_t opened_unix_us_;
   uint64_t use_counter_;  // goes on from the time of opening, so earlier uses have their own place
   size_t holes_ = 0;
-  bool foreign_builds_ = false;
   uint64_t evicted_ = 0;
+  size_t disk_blocks_ = 0;           // on disk, tails not counted
+  uint64_t disk_payload_bytes_ = 0;  // of those
+  bool loaded_ = false;
+  bool disk_was_full_ = false;
+  EvictionRanks ranks_;  // last: it watches the index
 };
 
 }  // namespace ember

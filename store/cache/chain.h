@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "store/cache/cache_context.h"
@@ -67,6 +68,14 @@ class ChainImpl final : public Chain, private FillWaiter {
   // Full blocks that the index knows, in order.
   const std::vector<BlockId>& blocks() const { return blocks_; }
   void add_block(BlockId block);
+
+  // --- eviction: what the shadow directories are told of this request, at its first commit
+  void foresee(std::vector<ShadowId> prompt_blocks) { foreseen_ = std::move(prompt_blocks); }
+  std::vector<ShadowId> take_foreseen() { return std::exchange(foreseen_, {}); }
+  void set_told_blocks(size_t blocks) { told_blocks_ = blocks; }
+  size_t told_blocks() const { return told_blocks_; }
+  void set_one_shot() { one_shot_ = true; }
+  bool one_shot() const { return one_shot_; }
   // The lease of the slot that the block at `position` is in.
   const SlotLease& slot(size_t position) const {
     return shared_[position] ? shared_[position] : own_[position];
@@ -99,6 +108,10 @@ class ChainImpl final : public Chain, private FillWaiter {
   std::vector<Fill*> fills_;
   size_t in_place_ = 0;
   size_t waiting_ = 0;
+
+  std::vector<ShadowId> foreseen_;
+  size_t told_blocks_ = 0;
+  bool one_shot_ = false;
 
   size_t length_ = 0;
   bool ready_ = false;

@@ -46,6 +46,7 @@ bool OffloadExecutor::make_room(OffloadJob& job) {
   }
   if (++job.evictions > context_.tuning.eviction_rounds) return false;
   if (job.is_tail()) return drop_oldest_tail();
+  context_.ledger.disk_is_full();
 
   const uint64_t needed = job.coded.record.stored_bytes() + kRecordOverheadBytes;
   const uint64_t wanted =
@@ -60,8 +61,7 @@ bool OffloadExecutor::make_room(OffloadJob& job) {
       ++context_.counters.evicted_blocks;
       continue;
     }
-    const std::optional<BlockLedger::DiskVictim> victim =
-        context_.ledger.take_disk_victim(context_.numerics_build);
+    const std::optional<BlockLedger::DiskVictim> victim = context_.ledger.take_disk_victim();
     if (!victim) break;
     if (victim->tail) {
       context_.tails.erase(victim->hash);

@@ -222,7 +222,6 @@ void Reopening::enter(const Found& found) {
   }
   ledger.set_stored(block, static_cast<int32_t>(found.epoch & 0x7fffffffu), found.stored_bytes);
   if (!walking_) offload_.forget_foreign(found.hash);
-  if (found.numerics_build != context_.numerics_build) ledger.expect_foreign_builds();
   release_children(found.hash, block);
 }
 
@@ -367,6 +366,7 @@ bool Reopening::read_block(DiskTier& disk, Prover& prover, const std::string& sc
 
 void Reopening::finish() {
   walking_ = context_.loading = false;
+  context_.ledger.loaded(context_.disk_limit_bytes);
   for (const auto& [parent, found] : waiting_) {
     // Under a record that cannot be read they are below a hole; else they are what must not be.
     if (unreadable_ == 0) ++unreachable_;

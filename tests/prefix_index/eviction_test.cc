@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <set>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "base/prng.h"
 #include "prefix_index/duel.h"
 #include "prefix_index/eviction.h"
+#include "tests/prefix_index/plain_shadows.h"
 
 namespace ember {
 namespace {
@@ -78,99 +78,6 @@ TEST(LeafLruTest, HeapAgreesWithASortedSet) {
     }
   }
 }
-
-// A leaf-LRU as one would say it: times of use and children, the victim looked for among all.
-struct PlainLeafLru {
-  struct Block {
-    ShadowId parent = 0;
-    uint64_t use = 0;
-    size_t depth = 0;
-    size_t children = 0;
-  };
-  size_t capacity;
-  std::map<ShadowId, Block> blocks = {};
-  uint64_t now = 0;
-
-  bool make_room() {
-    if (blocks.size() < capacity) return true;
-    auto victim = blocks.end();
-    for (auto it = blocks.begin(); it != blocks.end(); ++it) {
-      const Block& block = it->second;
-      if (block.children > 0 || block.use == now) continue;
-      if (victim == blocks.end() || block.use < victim->second.use ||
-          (block.use == victim->second.use && block.depth > victim->second.depth)) {
-        victim = it;
-      }
-    }
-    if (victim == blocks.end()) return false;
-    if (blocks.contains(victim->second.parent)) --blocks.at(victim->second.parent).children;
-    blocks.erase(victim);
-    return true;
-  }
-  size_t request(const std::vector<ShadowId>& chain) {
-    ++now;
-    size_t hits = 0;
-    while (hits < chain.size() && blocks.contains(chain[hits])) blocks.at(chain[hits++]).use = now;
-    for (size_t i = hits; i < chain.size() && make_room(); ++i) {
-      blocks[chain[i]] = {i == 0 ? 0 : chain[i - 1], now, i, 0};
-      if (i > 0) ++blocks.at(chain[i - 1]).children;
-    }
-    return hits;
-  }
-};
-
-// S3-FIFO over plain deques; the oldest in front.
-struct PlainS3Fifo {
-  size_t capacity;
-  std::deque<ShadowId> small = {}, main = {}, ghost = {};
-  std::map<ShadowId, int> count = {};  // of those held
-
-  size_t small_capacity() const { return std::max<size_t>(1, (capacity + 5) / 10); }
-  void evict() {
-    while (true) {
-      const bool from_small = small.size() >= small_capacity() || main.empty();
-      std::deque<ShadowId>& queue = from_small ? small : main;
-      const ShadowId block = queue.front();
-      queue.pop_front();
-      if (count[block] > 0) {
-        count[block] = from_small ? 0 : count[block] - 1;
-        main.push_back(block);
-        continue;
-      }
-      count.erase(block);
-      if (from_small) {
-        ghost.push_back(block);
-        if (ghost.size() > capacity - small_capacity()) ghost.pop_front();
-      }
-      return;
-    }
-  }
-  size_t request(const std::vector<ShadowId>& chain) {
-    size_t hits = 0;
-    while (hits < chain.size() && count.contains(chain[hits])) ++hits;
-    std::vector<ShadowId> missing;
-    for (ShadowId block : chain) {
-      if (count.contains(block)) {
-        count[block] = std::min(3, count[block] + 1);
-      } else {
-        missing.push_back(block);
-      }
-    }
-    std::reverse(missing.begin(), missing.end());
-    for (ShadowId block : missing) {
-      while (small.size() + main.size() >= capacity) evict();
-      const auto known = std::find(ghost.begin(), ghost.end(), block);
-      count[block] = 0;
-      if (known != ghost.end()) {
-        ghost.erase(known);
-        main.push_back(block);
-      } else {
-        small.push_back(block);
-      }
-    }
-    return hits;
-  }
-};
 
 // Chains of a random tree: an id follows from the ids before it.
 std::vector<ShadowId> chain_of(Prng& prng, size_t longest) {
@@ -246,6 +153,14 @@ TEST(DuelTest, ScoresAndMembersOutliveAReopening) {
   duel.recall(6, false);
   EXPECT_TRUE(duel.holds(5));
   EXPECT_TRUE(duel.holds(6));
+
+  // Recalled as the latest use first, a full shadow lets the first use go first.
+  LeafLruShadow shadow(3);
+  for (const ShadowId block : std::vector<ShadowId>{3, 2, 1, 0}) shadow.recall(block);
+  EXPECT_FALSE(shadow.holds(0)) << "there was no room for it any more";
+  shadow.request(std::vector<ShadowId>{9}, nullptr);
+  EXPECT_FALSE(shadow.holds(1));
+  EXPECT_TRUE(shadow.holds(2) && shadow.holds(3) && shadow.holds(9));
 }
 
 TEST(DuelTest, AnExtensionIsHeldWithItsChain) {
