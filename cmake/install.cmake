@@ -4,24 +4,26 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(library_modules ember_base ember_prefix_index ember_kernels ember_store)
-add_library(emberkv STATIC)
+add_library(ember_library STATIC)
 set(library_needs "")
 foreach(module IN LISTS library_modules)
-  target_sources(emberkv PRIVATE $<TARGET_OBJECTS:${module}>)
+  target_sources(ember_library PRIVATE $<TARGET_OBJECTS:${module}>)
   get_target_property(needs ${module} LINK_LIBRARIES)
   list(APPEND library_needs ${needs})
 endforeach()
 # Ours are inside; what is left is third-party, linked by whoever links the archive.
 list(FILTER library_needs EXCLUDE REGEX "^ember_")
 list(REMOVE_DUPLICATES library_needs)
-target_link_libraries(emberkv PRIVATE ${library_needs})
-target_compile_features(emberkv INTERFACE cxx_std_20)
-target_include_directories(emberkv INTERFACE
+target_link_libraries(ember_library PRIVATE ${library_needs})
+target_compile_features(ember_library INTERFACE cxx_std_20)
+target_include_directories(ember_library INTERFACE
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/emberkv>)
-set_target_properties(emberkv PROPERTIES LINKER_LANGUAGE CXX)
+# The program has the name as well.
+set_target_properties(ember_library PROPERTIES LINKER_LANGUAGE CXX
+  OUTPUT_NAME emberkv EXPORT_NAME emberkv)
 
 set(emberkv_config ${CMAKE_INSTALL_LIBDIR}/cmake/emberkv)
-install(TARGETS emberkv EXPORT emberkvTargets COMPONENT emberkv)
+install(TARGETS ember_library EXPORT emberkvTargets COMPONENT emberkv)
 install(EXPORT emberkvTargets NAMESPACE emberkv:: DESTINATION ${emberkv_config}
   COMPONENT emberkv)
 foreach(folder base prefix_index kernels store)
