@@ -77,8 +77,8 @@ class DiskTier {
     std::string cursor;  // for the next step
     bool done = false;
   };
-  // At most `most` records behind `cursor` (empty: from the first on). A record that is put during
-  // the walk may be found or not; one that is erased is not found by steps begun after that.
+  // At most `most` records behind `cursor` (empty: from the first on). A record that is put or
+  // erased during the walk may be found or not.
   // Errors: kIo; kCorruption at the end of a walk when no record at all could be read.
   // Threads: any.
   virtual Result<ScanStep> scan(const std::string& cursor, size_t most) = 0;

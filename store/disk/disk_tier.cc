@@ -73,6 +73,10 @@ std::string DiskTierImpl::doing(std::string_view what) const {
 
 void DiskTierImpl::close_database() {
   if (db_ == nullptr) return;
+  {
+    MutexLock lock(walk_mutex_);
+    walk_.reset();
+  }
   db_->DestroyColumnFamilyHandle(meta_);
   db_->DestroyColumnFamilyHandle(data_);
   meta_ = data_ = nullptr;

@@ -17,11 +17,11 @@
 #include <shared_mutex>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "base/mutex.h"
+#include "store/disk/block_map.h"
 #include "store/disk/disk_format.h"
 #include "store/disk_tier.h"
 #include "store/disk/rocksdb_seam.h"
@@ -74,9 +74,11 @@ class DiskTierImpl final : public DiskTier {
  private:
   struct Place {
     uint32_t epoch = 0;
-    uint64_t stored_bytes = 0;
-    uint64_t raw_bytes = 0;
+    uint32_t stored_bytes = 0;
+    uint32_t raw_bytes = 0;
+    bool vacant() const { return epoch == 0; }
   };
+  static Place place_of(const BlockRecord& record);
   struct Epoch {
     uint64_t bytes = 0;       // payload put into it, live or not
     uint64_t live_bytes = 0;  // of the blocks whose record names it
@@ -98,6 +100,8 @@ class DiskTierImpl final : public DiskTier {
   // The epochs; with `all` (or where that cannot be told without) every place too.
   Status load_state(bool all);
   Result<ScanStep> scan_now(const std::string& cursor, size_t most);
+  struct RecordWalk;
+  std::shared_ptr<RecordWalk> take_walk(const std::string& cursor);
   void see(const ScanStep& step, const std::string& cursor);
   // Walks on to the last record that no scan has reached. The write lane, before what needs all.
   Status see_all_places();
@@ -146,8 +150,11 @@ class DiskTierImpl final : public DiskTier {
   bool read_only_ = false;
   std::string read_only_reason_;  // empty when asked for
 
+  Mutex walk_mutex_;
+  std::shared_ptr<RecordWalk> walk_ EMBER_GUARDED_BY(walk_mutex_);  // where the last scan stopped
+
   mutable Mutex state_mutex_;
-  std::unordered_map<BlockHash, Place> places_ EMBER_GUARDED_BY(state_mutex_);
+  BlockMap<Place> places_ EMBER_GUARDED_BY(state_mutex_);
   // While scans have not reached all records: where the next one begins, and what was erased since
   // opening, which a scan may have read before.
   bool all_seen_ EMBER_GUARDED_BY(state_mutex_) = false;

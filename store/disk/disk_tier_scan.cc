@@ -2,6 +2,8 @@
 #include <rocksdb/iterator.h>
 
 #include <algorithm>
+#include <limits>
+#include <memory>
 #include <utility>
 
 #include "base/bytes.h"
@@ -34,6 +36,10 @@ bool can_seek(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* meta, const std::str
   it->Seek(key);
   return it->status().ok();
 }
+
+std::string first_key(MetaKind kind) { return std::string(1, static_cast<char>(kind)); }
+
+}  // namespace
 
 // The rows of one kind, in the order of their keys, from `from` on. A damaged table block hides
 // some keys: the walk goes on with the first one behind it.
@@ -87,9 +93,28 @@ class MetaWalk {
   rocksdb::Status damage_;
 };
 
-std::string first_key(MetaKind kind) { return std::string(1, static_cast<char>(kind)); }
+// Block records and their touch records, which lie in the same order.
+struct DiskTierImpl::RecordWalk {
+  RecordWalk(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* meta, std::string from)
+      : blocks(db, meta, from), touches(db, meta, touch_place(std::move(from))) {}
 
-}  // namespace
+  // The place of the touch record of a block's key.
+  static std::string touch_place(std::string key) {
+    key[0] = static_cast<char>(MetaKind::kTouch);
+    return key;
+  }
+  // That of the block where `blocks` stands. A lost one costs an age and a count, nothing else.
+  TouchRecord touch() {
+    const std::string_view hash = blocks.key().substr(1);
+    while (touches.valid() && touches.key().substr(1) < hash) touches.next();
+    if (!touches.valid() || touches.key().substr(1) != hash) return {};
+    return decode_touch(touches.key(), touches.value()).value_or(TouchRecord{});
+  }
+
+  MetaWalk blocks;
+  MetaWalk touches;
+  uint64_t told_gaps = 0;  // of blocks.gaps(), counted by earlier steps
+};
 
 // By growing steps past the damage, then by halves back to its end.
 std::optional<uint32_t> readable_from(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* meta,
@@ -159,38 +184,45 @@ Result<DiskTier::ScanStep> DiskTierImpl::scan(const std::string& cursor, size_t 
   return scan_now(cursor, most);
 }
 
+// The walk of the step before, where this one goes on from it: a new one costs reads of its own in
+// every table.
+std::shared_ptr<DiskTierImpl::RecordWalk> DiskTierImpl::take_walk(const std::string& cursor) {
+  {
+    MutexLock lock(walk_mutex_);
+    if (walk_ != nullptr && walk_->blocks.key() == cursor) return std::exchange(walk_, nullptr);
+  }
+  return std::make_shared<RecordWalk>(*db_, meta_,
+                                      cursor.empty() ? first_key(MetaKind::kBlock) : cursor);
+}
+
 Result<DiskTier::ScanStep> DiskTierImpl::scan_now(const std::string& cursor, size_t most) {
   ScanStep step;
   step.found.records.reserve(std::min<size_t>(most, kWalkStep));
-  MetaWalk walk(*db_, meta_, cursor.empty() ? first_key(MetaKind::kBlock) : cursor);
-  // Touch records lie in the same order; a lost one costs an age and a count, nothing else.
-  std::string from = walk.valid() ? std::string(walk.key()) : first_key(MetaKind::kBlock);
-  from[0] = static_cast<char>(MetaKind::kTouch);
-  MetaWalk touches(*db_, meta_, std::move(from));
-  for (; walk.valid() && step.found.records.size() < most; walk.next()) {
-    Result<BlockRecord> record = decode_record(walk.value());
-    if (!record.ok() || hash_of_key(walk.key()) != record->hash) {
+  const std::shared_ptr<RecordWalk> walk = take_walk(cursor);
+  MetaWalk& blocks = walk->blocks;
+  for (; blocks.valid() && step.found.records.size() < most; blocks.next()) {
+    Result<BlockRecord> record = decode_record(blocks.value());
+    if (!record.ok() || hash_of_key(blocks.key()) != record->hash) {
       ++step.found.unreadable;
       continue;
     }
-    const std::string_view hash = walk.key().substr(1);
-    while (touches.valid() && touches.key().substr(1) < hash) touches.next();
-    TouchRecord touch;
-    if (touches.valid() && touches.key().substr(1) == hash) {
-      touch = decode_touch(touches.key(), touches.value()).value_or(TouchRecord{});
-    }
-    step.found.records.emplace_back(std::move(*record), touch);
+    step.found.records.emplace_back(std::move(*record), walk->touch());
   }
-  step.found.unreadable += walk.gaps();
-  step.done = !walk.valid();
-  step.cursor = std::string(walk.key());
+  step.found.unreadable += blocks.gaps() - std::exchange(walk->told_gaps, blocks.gaps());
+  step.done = !blocks.valid();
+  step.cursor = std::string(blocks.key());
   see(step, cursor);
-  if (walk.gaps() == 0) return step;
-  MutexLock lock(state_mutex_);
-  if (step.done && places_.empty()) {
-    return rocksdb_error(walk.damage(), doing("none of its block records can be read"));
+  if (blocks.gaps() > 0) {
+    MutexLock lock(state_mutex_);
+    if (step.done && places_.empty()) {
+      return rocksdb_error(blocks.damage(), doing("none of its block records can be read"));
+    }
+    damage_note_ = "some block records are unreadable: " + blocks.damage().ToString();
   }
-  damage_note_ = "some block records are unreadable: " + walk.damage().ToString();
+  if (!step.done) {
+    MutexLock lock(walk_mutex_);
+    walk_ = walk;
+  }
   return step;
 }
 
@@ -201,7 +233,7 @@ void DiskTierImpl::see(const ScanStep& step, const std::string& cursor) {
   for (const auto& [record, touch] : step.found.records) {
     if (record.epoch == 0 || record.epoch > kMaxEpoch) continue;
     if (places_.count(record.hash) > 0 || erased_.count(record.hash) > 0) continue;
-    place_block(record.hash, {record.epoch, record.stored_bytes(), record.raw_bytes()});
+    place_block(record.hash, place_of(record));
   }
   if (cursor > unseen_from_) return;
   if (step.cursor > unseen_from_) unseen_from_ = step.cursor;

@@ -1,4 +1,6 @@
 // Disk tier: accepting, erasing and flushing; getting up again after RocksDB has given up.
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -95,6 +97,13 @@ Status DiskTierImpl::write(rocksdb::WriteBatch& batch, bool may_wait) {
   return error;
 }
 
+// A block of 4 GiB and more would count as one less.
+DiskTierImpl::Place DiskTierImpl::place_of(const BlockRecord& record) {
+  constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
+  return {record.epoch, static_cast<uint32_t>(std::min(record.stored_bytes(), kMost)),
+          static_cast<uint32_t>(std::min(record.raw_bytes(), kMost))};
+}
+
 void DiskTierImpl::forget_block(const BlockHash& hash) {
   if (!all_seen_) erased_.insert(hash);
   auto it = places_.find(hash);
@@ -113,7 +122,7 @@ void DiskTierImpl::forget_block(const BlockHash& hash) {
 void DiskTierImpl::place_block(const BlockHash& hash, const Place& place) {
   forget_block(hash);
   erased_.erase(hash);
-  places_[hash] = place;
+  places_.put(hash, place);
   stored_bytes_ += place.stored_bytes;
   raw_bytes_ += place.raw_bytes;
   Epoch& epoch = epochs_[place.epoch];
@@ -167,7 +176,7 @@ Status DiskTierImpl::put_now(BlockRecord& record, std::span<const std::string> p
   }
   MutexLock lock(state_mutex_);
   epochs_[record.epoch].bytes += stored;
-  place_block(record.hash, {record.epoch, stored, record.raw_bytes()});
+  place_block(record.hash, place_of(record));
   unflushed_bytes_ += stored + overhead_bytes(record);
   ++unflushed_blocks_;
   return {};
