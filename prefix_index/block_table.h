@@ -66,13 +66,14 @@ class BlockTable {
  private:
   using TierMask = uint8_t;  // bit t: tier t
   struct Slot {
-    BlockEntry entry;
-    NodeId node = kNoNode;  // kNoNode: the slot is free
+    [[no_unique_address]] BlockEntry entry;  // the masks lie in what its alignment leaves over
+    TierMask holds = 0;                      // tiers in which this block holds its parent
+    TierMask evictable = 0;                  // tiers whose set has this block
+    NodeId node = kNoNode;                   // kNoNode: the slot is free
     BlockId next_in_bucket = kNoBlock;
     std::array<uint32_t, kTierCount> held_by{};  // children that hold this block in each tier
-    TierMask holds = 0;                          // tiers in which this block holds its parent
-    TierMask evictable = 0;                      // tiers whose set has this block
   };
+  static_assert(sizeof(Slot) == 96, "a million blocks take a million of these");
 
   Slot& slot(BlockId block) { return const_cast<Slot&>(std::as_const(*this).slot(block)); }
   const Slot& slot(BlockId block) const {

@@ -27,15 +27,15 @@ namespace ember {
 // What the index knows of one block. `place`: a slot number on device and host, an epoch on disk.
 struct BlockEntry {
   BlockHash hash;
+  uint64_t numerics_build = 0;  // who computed it (store/record.h)
+  uint64_t last_use = 0;        // the caller's counter
   BlockId parent = kNoBlock;    // kNoBlock: a first block
   uint32_t position = 0;        // in its chain; the first token is position * span
   uint32_t token_count = 0;     // span for a full block, fewer for a tail
-  uint64_t numerics_build = 0;  // who computed it (store/record.h)
-  uint64_t last_use = 0;        // the caller's counter
   uint32_t hits = 0;
   uint32_t children = 0;
-  bool damaged = false;  // a hole: known, unreadable, healed by the next commit
   std::array<int32_t, kTierCount> place = {-1, -1, -1, -1};  // -1: not in that tier
+  bool damaged = false;  // a hole: known, unreadable, healed by the next commit
 
   bool in(Tier tier) const { return place[static_cast<size_t>(tier)] >= 0; }
   bool anywhere() const {

@@ -20,6 +20,13 @@ void trim(std::vector<T>& values, size_t slack) {
   if (values.capacity() > slack * values.size()) values.shrink_to_fit();
 }
 
+// Room for `more` values at a 16th in vain: a run grows to thousands of tokens, a block at a time.
+template <typename T>
+void reserve_for(std::vector<T>& values, size_t more) {
+  const size_t needed = values.size() + more;
+  if (needed > values.capacity()) values.reserve(needed + values.size() / 16);
+}
+
 }  // namespace
 
 RunPoint RunTree::root_point(ScopeId scope, BlockId after) const {
@@ -99,6 +106,8 @@ BlockId RunTree::add(ScopeId scope, const BlockEntry& entry, TokenSpan tokens) {
   const NodeId holder = extends ? node : add_node(node, entry.position);
   const BlockId block = blocks_.add(entry, holder);
   Node& changed = at(holder);
+  reserve_for(changed.tokens, tokens.size());
+  reserve_for(changed.blocks, 1);
   changed.tokens.insert(changed.tokens.end(), tokens.begin(), tokens.end());
   changed.blocks.push_back(block);
   recount(holder);
@@ -235,6 +244,8 @@ void RunTree::join_with_only_child(NodeId upper_id) {
   const NodeId gone_id = upper_moves ? upper_id : lower_id;
   for (BlockId block : at(gone_id).blocks) blocks_.set_node(block, kept_id);
   if (upper_moves) replace_child(upper.parent, upper_id, lower_id);
+  reserve_for(upper.tokens, lower.tokens.size());
+  reserve_for(upper.blocks, lower.blocks.size());
   upper.tokens.insert(upper.tokens.end(), lower.tokens.begin(), lower.tokens.end());
   upper.blocks.insert(upper.blocks.end(), lower.blocks.begin(), lower.blocks.end());
   if (upper_moves) {

@@ -54,4 +54,27 @@ class StablePool {
   size_t size_ = 0;
 };
 
+// An array that grows at its end without moving what it holds and without twice its memory.
+template <typename T>
+class StableArray {
+ public:
+  // Makes `number` a place of the array, which holds T{} if it is new.
+  void reach(size_t number) {
+    if (number < size_) return;
+    size_ = number + 1;
+    while (chunks_.size() * kChunk < size_) chunks_.push_back(std::make_unique<T[]>(kChunk));
+  }
+  T& operator[](size_t number) { return chunks_[number / kChunk][number % kChunk]; }
+  const T& operator[](size_t number) const { return chunks_[number / kChunk][number % kChunk]; }
+  size_t size() const { return size_; }
+  size_t memory_bytes() const {
+    return chunks_.size() * kChunk * sizeof(T) + chunks_.capacity() * sizeof(chunks_[0]);
+  }
+
+ private:
+  static constexpr size_t kChunk = 256;
+  std::vector<std::unique_ptr<T[]>> chunks_;
+  size_t size_ = 0;
+};
+
 }  // namespace ember

@@ -2,6 +2,7 @@
 #include "store/cache/block_ledger.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/check.h"
 
@@ -67,7 +68,7 @@ BlockId BlockLedger::insert(ScopeId scope, BlockId parent, TokenSpan tokens, con
   if (known != kNoBlock) return known;
   const BlockId block = index_.insert(scope, parent, tokens, hash, numerics_build, ++use_counter_);
   const auto id = static_cast<size_t>(block);
-  if (id >= notes_.size()) notes_.resize(id + 1);
+  notes_.reach(id);
   notes_[id] = BlockNotes{};
   notes_[id].last_use_unix_us = clock_.unix_us();
   return block;
@@ -100,7 +101,7 @@ BlockId BlockLedger::adopt(ScopeId scope, BlockId parent, TokenSpan tokens, cons
   const BlockId block = index_.insert(scope, parent, tokens, hash, numerics_build,
                                       use_order(position, touch));
   const auto id = static_cast<size_t>(block);
-  if (id >= notes_.size()) notes_.resize(id + 1);
+  notes_.reach(id);
   notes_[id] = BlockNotes{};
   recall(block, touch);
   return block;
@@ -193,7 +194,8 @@ void BlockLedger::set_stored(BlockId block, int32_t epoch, uint64_t stored_bytes
   if (entry(block).in(Tier::kDisk)) counted -= notes(block).stored_bytes;
   counted += stored_bytes;
   index_.set_place(block, Tier::kDisk, epoch);
-  notes(block).stored_bytes = stored_bytes;
+  constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
+  notes(block).stored_bytes = static_cast<uint32_t>(std::min(stored_bytes, kMost));
   notes(block).read_failed = false;
 }
 

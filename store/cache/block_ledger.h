@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "prefix_index/radix_index.h"
+#include "prefix_index/stable_pool.h"
 #include "store/cache/device_pool.h"
 #include "store/disk_tier.h"
 #include "store/cache/host_tier.h"
@@ -33,14 +34,15 @@ inline constexpr int32_t kTailEpoch = 0x7fffffff;
 
 // What the cache knows of a block beside its index entry.
 struct BlockNotes {
-  uint32_t holders = 0;       // chains and transfers that name the block
-  uint32_t disk_readers = 0;  // restores that read its record
-  uint64_t stored_bytes = 0;  // of its record's payload
   int64_t last_use_unix_us = 0;
+  uint32_t stored_bytes = 0;  // of its record's payload
   uint32_t earlier_hits = 0;  // of earlier processes, from the touch record
+  uint32_t holders = 0;       // chains and transfers that name the block
+  uint16_t disk_readers = 0;  // restores that read its record
   bool touched = false;       // used since its last touch record
   bool read_failed = false;   // its record is to be written again when it is committed again
 };
+static_assert(sizeof(BlockNotes) == 24, "a million blocks take a million of these");
 
 class BlockLedger {
  public:
@@ -149,7 +151,7 @@ class BlockLedger {
   DevicePool& device_;
   HostTier& host_;
   const Clock& clock_;
-  std::vector<BlockNotes> notes_;                  // by BlockId
+  StableArray<BlockNotes> notes_;                  // by BlockId
   std::array<std::vector<BlockId>, 2> residents_;  // by slot of the device and of the host tier
   std::vector<std::pair<BlockId, BlockHash>> touched_;
   std::unordered_map<BlockId, ScopeId> publishers_;  // of shared blocks
