@@ -41,6 +41,8 @@ struct BlockCacheOptions {
   uint64_t disk_bytes = 0;            // limit on all files of the store
   uint64_t request_tokens = 0;        // longest request
   int64_t flush_age_us = 10'000'000;  // oldest unflushed block
+  // Of disk_bytes, for the access log (store/access_log.h); 0: none is kept, an old one is removed.
+  uint64_t access_log_bytes = 0;
   // Background proof of what is stored: at most so many bytes a second, never beside restores; a
   // pass over all blocks begins so long after the last one ended. 0: never.
   uint64_t scrub_bytes_per_second = uint64_t{8} << 20;
@@ -109,6 +111,8 @@ struct BlockCacheStats {
   bool loading = false;             // the store's records are still being read
   uint64_t looked_up_blocks = 0;    // asked for by prompts before the reading came to them
   uint64_t unreadable_records = 0;  // at opening
+  uint64_t access_entries = 0;      // written to the access log
+  uint64_t access_dropped = 0;      // the log could not keep up, or not be written
   uint64_t disk_bytes = 0;          // all files
   uint64_t disk_limit_bytes = 0;
   uint64_t stored_bytes = 0;  // payload on disk of live groups
@@ -171,6 +175,13 @@ class BlockCache {
   // Completes (through the device's queue, see handle) when all that was committed before is
   // durable, or has failed for good. A zero ticket: nothing to wait for.
   virtual Ticket sync() = 0;
+  // Copies the open store to `target`, a path that is absent and outside of it (sync first: what
+  // the disk has not accepted yet is not in it). Tables are hard links where the file system allows
+  // it. Completes through the device's queue like sync; the writing of blocks waits meanwhile,
+  // requests do not. `target` is there only when it is whole, and opens as a store of its own with
+  // the same secret; a crash leaves at most <target>.unfinished.
+  // Errors (of the ticket): kInvalidArgument, kUnsupported (no usable store), kIo, kCapacity.
+  virtual Ticket snapshot(const std::string& target) = 0;
   // Looks at ages and goes on scrubbing; to be called at least every second, also when idle.
   virtual void tick() = 0;
 

@@ -92,6 +92,10 @@ class Conversations {
   virtual Result<std::optional<FoundRecord>> read_tail_as_found(const BlockHash&) {
     return std::optional<FoundRecord>();
   }
+  // A copy of the database as it is, in `directory`, which is absent. Errors: kIo, kCapacity.
+  virtual Status checkpoint(const std::string& directory) {
+    return {ErrorCode::kUnsupported, directory + ": this database makes no snapshots"};
+  }
 
   virtual uint64_t file_bytes() const = 0;
   virtual Result<std::vector<std::string>> verify_files() = 0;

@@ -128,6 +128,10 @@ class DiskTier {
   // Writes a record, reads it back from the drive, compares and removes it; leaves nothing. To be
   // called once, before anything else. Errors: kCorruption (it came back changed), kIo, kCapacity.
   virtual Status probe() { return {}; }
+  // A copy of the database as it is, in `directory`, which is absent. Errors: kIo, kCapacity.
+  virtual Status checkpoint(const std::string& directory) {
+    return {ErrorCode::kUnsupported, directory + ": this disk tier makes no snapshots"};
+  }
 
   virtual DiskTierStats stats() const = 0;  // Threads: any
   // RocksDB's own checks of its tables; for `verify`. Returns the files that cannot be read.

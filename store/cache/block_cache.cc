@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <utility>
 
 #include "base/check.h"
 #include "store/cache/block_cache_impl.h"
+#include "store/cache/snapshot.h"
 
 namespace ember {
 
@@ -17,6 +19,13 @@ Result<std::unique_ptr<BlockCache>> BlockCache::open(const BlockCacheOptions& op
   StoreParts parts;
   if (!options.store_path.empty()) {
     EMBER_ASSIGN(DiskPlan disk, plan_disk(options.disk_bytes));
+    if (options.access_log_bytes > disk.blocks_bytes / 4) {
+      return Error{ErrorCode::kInvalidArgument,
+                   "access_log_bytes: found " + std::to_string(options.access_log_bytes) +
+                       ", expected at most " + std::to_string(disk.blocks_bytes / 4) +
+                       ", a quarter of what blocks get"};
+    }
+    disk.blocks_bytes -= options.access_log_bytes;
     EMBER_ASSIGN(parts, StoreParts::open(options.store_path, disk, plan.memtable_bytes,
                                          plan.block_cache_bytes));
   }
@@ -71,7 +80,8 @@ BlockCacheImpl::BlockCacheImpl(const BlockCacheOptions& options, const CacheTuni
       offload_(context_),
       dedup_(context_),
       reopening_(context_, offload_),
-      scrubber_(context_, parts_.secret) {
+      scrubber_(context_, parts_.secret),
+      accesses_(device, tickets_) {
   context_.flush_age_us = options.flush_age_us;
   context_.reads = &reads_;
   context_.damaged = [this](BlockId block) { block_damaged(block); };
@@ -93,13 +103,25 @@ void BlockCacheImpl::adopt_store(bool asked_for) {
   if (begun.ok()) {
     if (parts_.directory != nullptr) scrubber_.remember_in(parts_.directory->path() + "/SCRUB");
     scrubber_.set_pace(options_.scrub_bytes_per_second, options_.scrub_interval_us);
-    return;
+    return keep_access_log();
   }
   // What people said can be read all the same.
   health_.open_as(StoreState::kUnusable, begun.error().message + kWithoutBlocks);
   context_.disk = nullptr;
   context_.conversations = nullptr;
   parts_.disk.reset();
+}
+
+void BlockCacheImpl::keep_access_log() {
+  if (!parts_.writable || parts_.directory == nullptr) return;
+  const std::string& store = parts_.directory->path();
+  if (options_.access_log_bytes == 0) {
+    std::error_code ignored;
+    std::filesystem::remove_all(access_log_folder(store), ignored);
+    return;
+  }
+  accesses_.start(store, options_.access_log_bytes);
+  context_.accesses = &accesses_;
 }
 
 BlockCacheImpl::~BlockCacheImpl() {
@@ -127,6 +149,7 @@ void BlockCacheImpl::pump() {
   offload_.advance();
   restores_.pump();  // host slots may have come free
   scrubber_.advance(restores_.busy());
+  accesses_.advance();
 }
 
 void BlockCacheImpl::tick() {
@@ -175,6 +198,23 @@ Ticket BlockCacheImpl::sync() {
   return ticket;
 }
 
+Ticket BlockCacheImpl::snapshot(const std::string& target) {
+  const Ticket done = device_.external_ticket();
+  if (context_.disk == nullptr || parts_.directory == nullptr) {
+    device_.post(done, {ErrorCode::kUnsupported, target + ": there is no store to copy"});
+    return done;
+  }
+  DiskTier* disk = context_.disk;
+  Conversations* conversations = context_.conversations;
+  const std::string store = parts_.directory->path();
+  const Ticket taken =
+      device_.run_host(HostLane::kWrite, [store, target, disk, conversations]() -> Status {
+        return take_snapshot(store, target, *disk, conversations);
+      });
+  tickets_.on(taken, [this, done](const Status& status) { device_.post(done, status); });
+  return done;
+}
+
 BlockCacheStats BlockCacheImpl::stats() const {
   BlockCacheStats stats = counters_;
   stats.health = health_.now();
@@ -188,6 +228,8 @@ BlockCacheStats BlockCacheImpl::stats() const {
   stats.tail_records = tails_.size();
   stats.holes = ledger_.holes();
   stats.loading = context_.loading;
+  stats.access_entries = accesses_.recorded();
+  stats.access_dropped = accesses_.dropped();
   stats.unreadable_records = reopening_.unreadable();
   stats.evicted_blocks += ledger_.evicted();
   stats.read_retries = reads_.retried;

@@ -15,6 +15,7 @@
 
 #include "prefix_index/block_hash.h"
 #include "store/block_cache.h"
+#include "store/cache/access_recorder.h"
 #include "store/cache/cache_context.h"
 #include "store/cache/chain.h"
 #include "store/cache/dedup_check.h"
@@ -43,6 +44,7 @@ class BlockCacheImpl final : public BlockCache {
   void commit(Chain& chain, TokenSpan tokens) override;
   void commit_tail(Chain& chain) override;
   Ticket sync() override;
+  Ticket snapshot(const std::string& target) override;
   void tick() override;
   bool handle(const Completion& completion) override;
   bool busy() const override;
@@ -76,6 +78,7 @@ class BlockCacheImpl final : public BlockCache {
                  std::unique_ptr<HostTier> host_tier);
 
   void adopt_store(bool asked_for);
+  void keep_access_log();
   void pump();
   Tier best_tier(BlockId block) const;
   void add_matches(ChainImpl& chain, TokenSpan prompt, size_t limit);
@@ -113,6 +116,7 @@ class BlockCacheImpl final : public BlockCache {
   Reopening reopening_;
   Scrubber scrubber_;
   int64_t next_look_us_ = 0;  // at the disk's own health
+  AccessRecorder accesses_;
   size_t open_chains_ = 0;
 };
 

@@ -34,6 +34,8 @@ struct CacheTuning {
   size_t records_of_a_step = 2048;           // read by one task of the background's
 };
 
+class AccessRecorder;
+
 struct CacheContext {
   Device& device;
   const Clock& clock;
@@ -53,6 +55,7 @@ struct CacheContext {
   // The store; null where there is none or a part of it is damaged.
   DiskTier* disk = nullptr;
   Conversations* conversations = nullptr;
+  AccessRecorder* accesses = nullptr;  // null: no access log is kept
   bool writable = false;
   bool loading = false;  // not all records are in the index yet: nothing may leave the disk
   uint64_t disk_limit_bytes = 0;

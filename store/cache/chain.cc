@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "store/cache/access_recorder.h"
 
 namespace ember {
 
@@ -19,6 +20,7 @@ ChainImpl::~ChainImpl() {
     if (fill != nullptr) restores_.leave(fill, this);
   }
   restores_.forget_retry(this);
+  record_access();
   // Slots first: what only this chain held may then go with its entry.
   own_.clear();
   shared_.clear();
@@ -27,6 +29,19 @@ ChainImpl::~ChainImpl() {
     context_.ledger.let_go(*block);
   }
   --open_chains_;
+}
+
+void ChainImpl::record_access() {
+  if (context_.accesses == nullptr || !ready_) return;
+  AccessEntry entry;
+  entry.unix_us = context_.clock.unix_us();
+  entry.tokens = static_cast<uint32_t>(tokens_.size());
+  for (size_t t = 0; t < kTierCount; ++t) {
+    entry.restored_tokens[t] = static_cast<uint32_t>(report_.restored_tokens[t]);
+  }
+  entry.scope = context_.scopes.name(scope_.own);
+  for (const BlockId block : blocks_) entry.blocks.push_back(context_.ledger.entry(block).hash);
+  context_.accesses->add(std::move(entry));
 }
 
 void ChainImpl::add_matched(Matched matched) {

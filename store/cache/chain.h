@@ -81,6 +81,7 @@ class ChainImpl final : public Chain, private FillWaiter {
   void stop_after(size_t failed);
   bool free_own_slots(size_t arrived);
   void conclude();
+  void record_access();
 
   CacheContext& context_;
   RestoreExecutor& restores_;

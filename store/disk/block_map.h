@@ -77,7 +77,8 @@ class BlockMap {
     if (size_ == 0) return end();
     const size_t at = place_of(hash);
     const Entry* entry = entries_.data() + at;
-    return entry->second.vacant() ? end() : const_iterator(entry, entries_.data() + entries_.size());
+    if (entry->second.vacant()) return end();
+    return {entry, entries_.data() + entries_.size()};
   }
   size_t count(const BlockHash& hash) const { return find(hash) == end() ? 0 : 1; }
 

@@ -20,6 +20,7 @@
 
 #include "base/check.h"
 #include "store/codec.h"
+#include "store/disk/checkpoint.h"
 #include "store/disk/conversations_format.h"
 #include "store/disk/open_parts.h"
 #include "store/disk/rocksdb_seam.h"
@@ -76,6 +77,9 @@ class ConversationsImpl final : public Conversations {
   Result<TailListing> list_tails() override;
   Status read_tail_group(const BlockRecord& record, uint32_t group, Bytes raw) override;
   Result<std::optional<FoundRecord>> read_tail_as_found(const BlockHash& hash) override;
+  Status checkpoint(const std::string& directory) override {
+    return checkpoint_database(*db_, directory);
+  }
   uint64_t file_bytes() const override { return seam_.files->ledger().file_bytes(); }
   Result<std::vector<std::string>> verify_files() override;
 

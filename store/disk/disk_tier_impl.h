@@ -68,6 +68,7 @@ class DiskTierImpl final : public DiskTier {
   Status flush() override;
   bool has_room(uint64_t stored_bytes) const override;
   Status make_room(uint64_t stored_bytes) override;
+  Status checkpoint(const std::string& directory) override;
   DiskTierStats stats() const override;
   Result<std::vector<std::string>> verify_files() override;
 

@@ -43,6 +43,7 @@ void CacheHarness::reopen() {
   options.clock = options_.clock;
   options.store_path = options_.store ? "memory" : "";
   options.disk_bytes = options_.disk_bytes;
+  options.access_log_bytes = options_.access_log_bytes;
   options.tenants = options_.tenants;
   options.scrub_bytes_per_second = options_.scrub_bytes_per_second;
   RamPlan plan;
@@ -165,6 +166,14 @@ void CacheHarness::sync() {
   for (int i = 0; i < 1'000'000 && !awaited_done_ && !options_.cut_off(); ++i) step();
   EXPECT_TRUE(awaited_done_ || options_.cut_off());
   if (!awaited_done_) awaited_status_ = Error{ErrorCode::kCancelled, "cut off"};
+}
+
+Status CacheHarness::snapshot(const std::string& target) {
+  awaited_ = cache_->snapshot(target);
+  awaited_done_ = false;
+  for (int i = 0; i < 1'000'000 && !awaited_done_; ++i) step();
+  EXPECT_TRUE(awaited_done_);
+  return awaited_status_;
 }
 
 CacheHarness::Outcome CacheHarness::feed(const std::vector<TokenId>& tokens, bool tail,

@@ -30,6 +30,7 @@ struct HarnessOptions {
   ManualClock* clock = nullptr;   // null: the system's
   std::string path = {};          // not empty: a real store there
   uint64_t disk_bytes = 64u << 20;
+  uint64_t access_log_bytes = 0;
   TenantPolicy tenants = {};
   uint64_t scrub_bytes_per_second = 0;
   std::string quarantine = {};  // its folder; a real store has its own
@@ -75,6 +76,8 @@ class CacheHarness {
   void drain();  // until nothing is under way
   void sync();   // until everything is durable, or has failed
   const Status& sync_status() const { return awaited_status_; }  // of the last one
+  void sync();   // until everything is durable
+  Status snapshot(const std::string& target);
   // Aborts or fails unless index, slots and stored order are as promised.
   void expect_sound();
 

@@ -1,0 +1,145 @@
+// Frames of the access log, and its two files.
+#include "store/access_log.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "base/bytes.h"
+
+namespace ember {
+namespace {
+
+constexpr uint32_t kLogMagic = 0x4c414d45;  // "EMAL"
+constexpr uint32_t kLogVersion = 1;
+constexpr size_t kHeaderBytes = 8;
+constexpr size_t kMostScopeBytes = 256;
+constexpr size_t kFixedBytes = 8 + 4 + 4 * kTierCount + 2 + 2 + 4 + 4;
+constexpr size_t kMostPayload =
+    kFixedBytes + kMostScopeBytes + kMostAccessBlocks * sizeof(BlockHash);
+
+size_t shared_blocks(const std::vector<BlockHash>& a, const std::vector<BlockHash>& b) {
+  const size_t most = std::min(a.size(), b.size());
+  size_t shared = 0;
+  while (shared < most && a[shared] == b[shared]) ++shared;
+  return shared;
+}
+
+}  // namespace
+
+std::string AccessFrames::header() {
+  std::string bytes;
+  append_value(bytes, kLogMagic);
+  append_value(bytes, kLogVersion);
+  return bytes;
+}
+
+void AccessFrames::remember(const std::vector<BlockHash>& blocks) {
+  window_.push_back(blocks);
+  if (window_.size() > kWindow) window_.pop_front();
+}
+
+std::string AccessFrames::encode(AccessEntry entry) {
+  if (entry.blocks.size() > kMostAccessBlocks) entry.blocks.resize(kMostAccessBlocks);
+  if (entry.scope.size() > kMostScopeBytes) entry.scope.resize(kMostScopeBytes);
+  size_t shared = 0;
+  size_t back = 0;
+  for (size_t i = 1; i <= window_.size(); ++i) {
+    const size_t alike = shared_blocks(window_[window_.size() - i], entry.blocks);
+    if (alike <= shared) continue;
+    shared = alike;
+    back = i;
+  }
+  std::string payload;
+  append_value(payload, entry.unix_us);
+  append_value(payload, entry.tokens);
+  for (const uint32_t tokens : entry.restored_tokens) append_value(payload, tokens);
+  append_value(payload, static_cast<uint16_t>(entry.scope.size()));
+  payload.append(entry.scope);
+  append_value(payload, static_cast<uint16_t>(back));
+  append_value(payload, static_cast<uint32_t>(shared));
+  append_value(payload, static_cast<uint32_t>(entry.blocks.size() - shared));
+  for (size_t i = shared; i < entry.blocks.size(); ++i) payload.append(entry.blocks[i].view());
+  remember(entry.blocks);
+
+  std::string frame;
+  append_value(frame, static_cast<uint32_t>(payload.size()));
+  frame.append(payload);
+  append_value(frame, checksum64(as_bytes(payload)));
+  return frame;
+}
+
+bool AccessFrames::decode_payload(std::string_view payload, AccessFrames& earlier,
+                                  AccessEntry& entry) {
+  ByteReader reader(payload);
+  entry.unix_us = reader.read<int64_t>();
+  entry.tokens = reader.read<uint32_t>();
+  for (uint32_t& tokens : entry.restored_tokens) tokens = reader.read<uint32_t>();
+  const auto scope_bytes = reader.read<uint16_t>();
+  if (scope_bytes > kMostScopeBytes) return false;
+  entry.scope = std::string(reader.read_bytes(scope_bytes));
+  const auto back = reader.read<uint16_t>();
+  const auto shared = reader.read<uint32_t>();
+  const auto own = reader.read<uint32_t>();
+  if (own > kMostAccessBlocks || shared > kMostAccessBlocks - own) return false;
+  if (own * sizeof(BlockHash) != reader.remaining()) return false;
+  if (shared > 0) {
+    if (back == 0 || back > earlier.window_.size()) return false;
+    const std::vector<BlockHash>& blocks = earlier.window_[earlier.window_.size() - back];
+    if (shared > blocks.size()) return false;
+    entry.blocks.assign(blocks.begin(), blocks.begin() + static_cast<std::ptrdiff_t>(shared));
+  }
+  for (uint32_t i = 0; i < own; ++i) entry.blocks.push_back(reader.read<BlockHash>());
+  return reader.finished();
+}
+
+Result<std::vector<AccessEntry>> AccessFrames::decode(std::string_view bytes) {
+  std::vector<AccessEntry> entries;
+  if (bytes.size() < kHeaderBytes) return entries;  // cut short while it was begun
+  ByteReader head(bytes.substr(0, kHeaderBytes));
+  if (head.read<uint32_t>() != kLogMagic) {
+    return Error{ErrorCode::kCorruption, "access log: it does not begin with EMAL"};
+  }
+  if (const auto version = head.read<uint32_t>(); version != kLogVersion) {
+    return Error{ErrorCode::kUnsupported, "access log: format version " + std::to_string(version) +
+                                              ", this program reads " +
+                                              std::to_string(kLogVersion)};
+  }
+  bytes.remove_prefix(kHeaderBytes);
+  AccessFrames earlier;
+  while (bytes.size() >= sizeof(uint32_t)) {
+    const auto length = load_unaligned<uint32_t>(bytes.data());
+    bytes.remove_prefix(sizeof(uint32_t));
+    if (length > kMostPayload || bytes.size() < length + sizeof(uint64_t)) break;
+    const std::string_view payload = bytes.substr(0, length);
+    if (checksum64(as_bytes(payload)) != load_unaligned<uint64_t>(bytes.data() + length)) break;
+    AccessEntry entry;
+    if (!decode_payload(payload, earlier, entry)) break;
+    earlier.remember(entry.blocks);
+    entries.push_back(std::move(entry));
+    bytes.remove_prefix(length + sizeof(uint64_t));
+  }
+  return entries;
+}
+
+std::string access_log_folder(const std::string& store) { return store + "/access_log"; }
+
+Result<std::vector<AccessEntry>> read_access_log(const std::string& store) {
+  std::vector<AccessEntry> all;
+  for (const char* name : {kAccessLogBefore, kAccessLogNow}) {
+    const std::string path = access_log_folder(store) + "/" + name;
+    std::error_code absent;
+    if (!std::filesystem::exists(path, absent)) continue;
+    std::ifstream file(path, std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    if (!file) return Error{ErrorCode::kIo, path + ": cannot be read"};
+    Result<std::vector<AccessEntry>> entries = AccessFrames::decode(bytes);
+    if (!entries.ok()) return Error{entries.error().code, path + ": " + entries.error().message};
+    all.insert(all.end(), std::make_move_iterator(entries->begin()),
+               std::make_move_iterator(entries->end()));
+  }
+  return all;
+}
+
+}  // namespace ember
