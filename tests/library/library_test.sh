@@ -8,7 +8,7 @@ WORK="$(mktemp -d)"
 PREFIX="$WORK/prefix"
 trap 'rm -rf "$WORK"' EXIT
 export SOURCE BUILD WORK PREFIX
-commands="$(awk '/^```sh$/ { inside = 1; next } /^```$/ { inside = 0 } inside' \
+commands="$(awk '/^```bash$/ { inside = 1; next } /^```$/ { inside = 0 } inside' \
   "$SOURCE/docs/library.md")"
 [ -n "$commands" ] || { echo "docs/library.md has no commands" >&2; exit 1; }
 output="$(bash -euo pipefail -c "$commands")"

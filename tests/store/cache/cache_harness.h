@@ -76,7 +76,6 @@ class CacheHarness {
   void drain();  // until nothing is under way
   void sync();   // until everything is durable, or has failed
   const Status& sync_status() const { return awaited_status_; }  // of the last one
-  void sync();   // until everything is durable
   Status snapshot(const std::string& target);
   // Aborts or fails unless index, slots and stored order are as promised.
   void expect_sound();
