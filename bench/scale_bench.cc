@@ -173,7 +173,8 @@ void visit(BlockCache& cache, Device& device, Measured& measured) {
     EMBER_CHECK(cache.handle(completions[i]), "a ticket that nobody knows");
   }
   if (count == 0) cache.tick();
-  measured.longest_visit_s = std::max(measured.longest_visit_s, cpu_s(CLOCK_THREAD_CPUTIME_ID) - began);
+  measured.longest_visit_s =
+      std::max(measured.longest_visit_s, cpu_s(CLOCK_THREAD_CPUTIME_ID) - began);
 }
 
 Measured reopen(const Config& config, const std::string& path, size_t prompt) {
@@ -222,13 +223,14 @@ Measured reopen(const Config& config, const std::string& path, size_t prompt) {
 
 void print(const Config& config, const Measured& m) {
   if (config.json) {
-    std::printf(
-        "{\"blocks\":%zu,\"indexed\":%llu,\"open_s\":%.4f,\"first_hit_s\":%.4f,"
-        "\"full_index_s\":%.4f,\"full_index_cpu_s\":%.4f,\"longest_visit_s\":%.5f,\"ram_bytes_a_block\":%.1f,"
-        "\"index_bytes_a_block\":%.1f,\"peak_bytes_a_block\":%.1f,\"disk_bytes_a_block\":%.1f}\n",
-        config.blocks, static_cast<unsigned long long>(m.indexed), m.open_s, m.first_hit_s,
-        m.full_s, m.full_cpu_s, m.longest_visit_s, m.bytes_a_block, m.index_bytes_a_block, m.peak_bytes_a_block,
-        m.disk_bytes_a_block);
+    std::printf("{\"blocks\":%zu,\"indexed\":%llu,\"open_s\":%.4f,\"first_hit_s\":%.4f,",
+                config.blocks, static_cast<unsigned long long>(m.indexed), m.open_s, m.first_hit_s);
+    std::printf("\"full_index_s\":%.4f,\"full_index_cpu_s\":%.4f,\"longest_visit_s\":%.5f,",
+                m.full_s, m.full_cpu_s, m.longest_visit_s);
+    std::printf("\"ram_bytes_a_block\":%.1f,\"index_bytes_a_block\":%.1f,", m.bytes_a_block,
+                m.index_bytes_a_block);
+    std::printf("\"peak_bytes_a_block\":%.1f,\"disk_bytes_a_block\":%.1f}\n", m.peak_bytes_a_block,
+                m.disk_bytes_a_block);
     return;
   }
   std::printf("blocks               %zu of %u tokens, prompts of %zu blocks; filled in %.1f s\n",
