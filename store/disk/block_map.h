@@ -63,7 +63,7 @@ class BlockMap {
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   void clear() {
-    entries_ = {};
+    std::vector<Entry>().swap(entries_);  // its memory too
     size_ = 0;
   }
   size_t memory_bytes() const { return entries_.capacity() * sizeof(Entry); }

@@ -181,6 +181,14 @@ Status CacheHarness::snapshot(const std::string& target) {
   return awaited_status_;
 }
 
+Status CacheHarness::snapshot(const std::string& target) {
+  awaited_ = cache_->snapshot(target);
+  awaited_done_ = false;
+  for (int i = 0; i < 1'000'000 && !awaited_done_; ++i) step();
+  EXPECT_TRUE(awaited_done_);
+  return awaited_status_;
+}
+
 CacheHarness::Outcome CacheHarness::feed(const std::vector<TokenId>& tokens, bool tail,
                                          bool use_cache, const RequestScope& scope) {
   Outcome outcome;
