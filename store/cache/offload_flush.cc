@@ -176,7 +176,11 @@ void OffloadExecutor::flushed(size_t count, const Status& status) {
   context_.health.tell(HealthTopic::kWriting,
                        "blocks could not be flushed: " + status.error().message);
   for (SyncWaiter& waiter : syncs_) {
-    if (settled.front().order <= waiter.order && waiter.status.ok()) waiter.status = status;
+    const bool waits_for_it =
+        std::any_of(settled.begin(), settled.end(), [&](const Unflushed& block) {
+          return block.order <= waiter.order && concerns(waiter, block.hash);
+        });
+    if (waits_for_it && waiter.status.ok()) waiter.status = status;
   }
   for (const Unflushed& block : settled) {
     if (lost) write_again(block.hash);
@@ -192,12 +196,12 @@ void OffloadExecutor::write_again(const BlockHash& hash) {
   queue_.add(block, on_device ? context_.ledger.lease_copy(block, Tier::kDevice) : SlotLease());
 }
 
-Ticket OffloadExecutor::sync() {
+Ticket OffloadExecutor::sync(ScopeId tenant) {
   turn_ended();
   const bool nothing = queue_.empty() && unflushed_.empty();
   if (nothing || !can_write()) return {};
   const Ticket ticket = context_.device.external_ticket();
-  syncs_.push_back({ticket, queue_.last_order(), {}});
+  syncs_.push_back({ticket, queue_.last_order(), tenant, {}});
   advance();
   return ticket;
 }
@@ -215,7 +219,12 @@ void OffloadExecutor::settle_syncs() {
         std::any_of(unflushed_.begin(), unflushed_.end(),
                     [&](const Unflushed& block) { return block.order <= waiter.order; });
     if (queued || unflushed) return false;
-    context_.device.post(waiter.ticket, waiter.status);
+    Status status = waiter.status;
+    // What it says may name others' blocks and the store's files.
+    if (!status.ok() && waiter.tenant != kNoScope) {
+      status = Error{status.error().code, "not all blocks of the tenant could be stored"};
+    }
+    context_.device.post(waiter.ticket, status);
     return true;
   });
 }

@@ -137,6 +137,7 @@ void CacheHarness::step() {
     if (!cache_->handle(completions[i])) {
       EXPECT_EQ(completions[i].ticket, awaited_) << "a ticket that nobody knows";
       awaited_done_ = true;
+      awaited_status_ = completions[i].status;
     }
   }
   if (count == 0) cache_->tick();
@@ -157,6 +158,15 @@ void CacheHarness::sync() {
   awaited_done_ = !awaited_;
   for (int i = 0; i < 1'000'000 && !awaited_done_; ++i) step();
   ASSERT_TRUE(awaited_done_);
+}
+
+Status CacheHarness::sync_for(std::string_view tenant) {
+  awaited_ = cache_->sync(tenant);
+  awaited_done_ = !awaited_;
+  awaited_status_ = {};
+  for (int i = 0; i < 1'000'000 && !awaited_done_; ++i) step();
+  EXPECT_TRUE(awaited_done_);
+  return awaited_status_;
 }
 
 CacheHarness::Outcome CacheHarness::feed(const std::vector<TokenId>& tokens, bool tail,

@@ -66,6 +66,7 @@ class CacheHarness {
   void step();
   void drain();  // until nothing is under way
   void sync();   // until everything is durable
+  Status sync_for(std::string_view tenant);
   // Aborts or fails unless index, slots and stored order are as promised.
   void expect_sound();
 
@@ -86,6 +87,7 @@ class CacheHarness {
   std::unique_ptr<BlockCacheImpl> cache_;
   Ticket awaited_;
   bool awaited_done_ = false;
+  Status awaited_status_;
 };
 
 }  // namespace ember::testing
