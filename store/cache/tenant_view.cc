@@ -15,7 +15,8 @@ ScopeId BlockCacheImpl::tenant_scope(std::string_view tenant) const {
 
 TenantStats BlockCacheImpl::stats_of(std::string_view tenant) const {
   TenantStats stats;
-  stats.store_usable = health_.state == StoreState::kOk;
+  const StoreState state = health().state;
+  stats.store_usable = state != StoreState::kOff && state != StoreState::kUnusable;
   stats.quota_bytes = scopes_.quota_of(tenant);
   const ScopeId scope = tenant_scope(tenant);
   if (scope == kNoScope) return stats;

@@ -55,7 +55,8 @@ class NaiveScopes {
     size_t shared = std::min(restored.shared_blocks, restored.tokens / kSpan);
     bool alone = restored.tokens / kSpan > shared;
     for (size_t i = restored.tokens / kSpan; i < prompt.size() / kSpan; ++i) {
-      const Tokens path(prompt.begin(), prompt.begin() + static_cast<std::ptrdiff_t>((i + 1) * kSpan));
+      const auto end = static_cast<std::ptrdiff_t>((i + 1) * kSpan);
+      const Tokens path(prompt.begin(), prompt.begin() + end);
       const bool publish = i < scope.publish_tokens / kSpan;
       if (!alone && (publish || chains_.contains({"shared", 0, path}))) {
         chains_.insert({"shared", 0, path});
