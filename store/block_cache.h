@@ -14,6 +14,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -207,7 +208,8 @@ class BlockCache {
   // --- durability
   // Completes (through the device's queue, see handle) when all that was committed before is
   // durable, or has failed for good. A zero ticket: nothing to wait for.
-  virtual Ticket sync() = 0;
+  // For a tenant it fails only where blocks of that tenant's were not stored.
+  virtual Ticket sync(std::string_view tenant = {}) = 0;
   // Copies the open store to `target`, a path that is absent and outside of it (sync first: what
   // the disk has not accepted yet is not in it). Tables are hard links where the file system allows
   // it. Completes through the device's queue like sync; the writing of blocks waits meanwhile,
@@ -233,16 +235,20 @@ class BlockCache {
   virtual Conversations* conversations() = 0;  // null without a usable store
   virtual const StoreHealth& health() const = 0;
   virtual const RamPlan& ram_plan() const = 0;
+  // The whole cache's: the operator's alone.
   virtual BlockCacheStats stats() const = 0;
+  // What one tenant may know. Cost: linear in its own blocks.
+  virtual TenantStats stats_of(std::string_view tenant) const = 0;
 
   // --- for tests and tools
   // Forgets all copies in a tier (device, host) that no lease holds and a lower tier has.
   virtual void drop_tier(Tier tier) = 0;
-  // One line for each known block, parents before children.
+  // One line for each known block, parents before children: the operator's alone.
   struct Row {
     BlockHash hash;
     BlockHash parent;
     std::string scope;
+    std::string publisher;  // of a shared block: on whose quota it counts
     uint32_t position = 0;
     uint32_t token_count = 0;
     uint64_t raw_bytes = 0;
@@ -256,6 +262,9 @@ class BlockCache {
   virtual std::vector<Row> rows() const = 0;
   // Records that were proven wrong and are kept aside, oldest first. Cost: reads their files.
   virtual std::vector<QuarantineRow> quarantined() const = 0;
+  // What one tenant may know: its own, what it published, and the shared blocks under which those
+  // hang, without their uses.
+  virtual std::vector<Row> rows_of(std::string_view tenant) const = 0;
 };
 
 }  // namespace ember

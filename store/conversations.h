@@ -44,6 +44,7 @@ struct Turn {
 
 struct Conversation {
   std::string id;  // 16 hexadecimal digits
+  std::string owner;  // a tenant; empty: the single user (store/tenant_conversations.h)
   NamespaceHash name_space;
   std::string system;  // system prompt text
   std::string template_name;

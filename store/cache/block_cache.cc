@@ -216,8 +216,10 @@ bool BlockCacheImpl::busy() const {
   return restores_.busy() || offload_.busy() || dedup_.busy();
 }
 
-Ticket BlockCacheImpl::sync() {
-  const Ticket ticket = offload_.sync();
+Ticket BlockCacheImpl::sync(std::string_view tenant) {
+  const ScopeId scope = tenant_scope(tenant);
+  if (!tenant.empty() && scope == kNoScope) return {};  // nothing of it is there to wait for
+  const Ticket ticket = offload_.sync(scope);
   pump();
   return ticket;
 }
@@ -282,29 +284,6 @@ BlockCacheStats BlockCacheImpl::stats() const {
   if (context_.conversations != nullptr) stats.disk_bytes += context_.conversations->file_bytes();
   stats.disk_bytes += stats.quarantine_bytes;
   return stats;
-}
-
-std::vector<BlockCache::Row> BlockCacheImpl::rows() const {
-  std::vector<Row> rows;
-  for (BlockId block : ledger_.index().all_blocks()) {
-    const BlockEntry& entry = ledger_.entry(block);
-    const BlockNotes& notes = ledger_.notes(block);
-    Row row;
-    row.hash = entry.hash;
-    row.parent = ledger_.parent_hash(block);
-    row.scope = scopes_.name(ledger_.index().scope(block));
-    row.position = entry.position;
-    row.token_count = entry.token_count;
-    row.raw_bytes = entry.token_count * layout_.token_bytes();
-    row.stored_bytes = entry.in(Tier::kDisk) ? notes.stored_bytes : 0;
-    row.hits = notes.earlier_hits + entry.hits;
-    row.last_use_unix_us = notes.last_use_unix_us;
-    for (Tier tier : kAllTiers) row.in[static_cast<size_t>(tier)] = entry.in(tier);
-    row.damaged = entry.damaged;
-    row.tokens = ledger_.index().tokens(block);
-    rows.push_back(std::move(row));
-  }
-  return rows;
 }
 
 }  // namespace ember

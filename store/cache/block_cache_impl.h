@@ -46,8 +46,8 @@ class BlockCacheImpl final : public BlockCache {
   void hint(Chain& chain, const UseHint& hint) override;
   void hint(TokenSpan prefix, const UseHint& hint, const RequestScope& scope = {}) override;
   Result<size_t> pin(TokenSpan prefix, int64_t ttl_us, const RequestScope& scope = {}) override;
-  Ticket sync() override;
   Ticket snapshot(const std::string& target) override;
+  Ticket sync(std::string_view tenant = {}) override;
   void tick() override;
   bool handle(const Completion& completion) override;
   bool busy() const override;
@@ -67,6 +67,8 @@ class BlockCacheImpl final : public BlockCache {
   std::vector<QuarantineRow> quarantined() const override {
     return parts_.quarantine == nullptr ? std::vector<QuarantineRow>() : parts_.quarantine->list();
   }
+  std::vector<Row> rows_of(std::string_view tenant) const override;
+  TenantStats stats_of(std::string_view tenant) const override;
 
   // For tests: aborts unless the index's invariants hold.
   void check_invariants() const { ledger_.index().check_invariants(); }
@@ -86,6 +88,8 @@ class BlockCacheImpl final : public BlockCache {
   Tier best_tier(BlockId block) const;
   void add_matches(ChainImpl& chain, TokenSpan prompt, size_t limit);
   std::optional<std::vector<SlotLease>> take_slots(ChainImpl& chain, size_t total);
+  ScopeId tenant_scope(std::string_view tenant) const;
+  Row row_of(BlockId block) const;
   ChainScope known_scope(const RequestScope& scope) const;
   Result<ChainScope> chain_scope(const RequestScope& scope);
   BlockHash hash_after(ScopeId scope, BlockId parent, TokenSpan tokens) const;

@@ -363,12 +363,21 @@ std::vector<BlockLedger::DiskVictim> BlockLedger::take_victims_of(ScopeId payer,
     found = false;
     for (BlockId block : leaves_of(payer)) {
       if (freed >= bytes) break;
+      leave_ram(block);
       taken.push_back(take_from_disk(block));
       freed += taken.back().stored_bytes;
       found = true;
     }
   }
   return taken;
+}
+
+// A copy in RAM would keep the block's parent on the disk.
+void BlockLedger::leave_ram(BlockId block) {
+  if (notes(block).holders > 0) return;
+  for (Tier tier : {Tier::kDevice, Tier::kHost}) {
+    if (entry(block).in(tier) && unleased(block, tier)) drop_copy(block, tier);
+  }
 }
 
 // Of what a payer has on disk, all that may go now, the oldest first.

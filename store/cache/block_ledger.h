@@ -148,6 +148,7 @@ class BlockLedger {
   bool may_leave_disk(BlockId block, bool idle) const;
   void uncount_disk(BlockId block);
   DiskVictim take_from_disk(BlockId block);
+  void leave_ram(BlockId block);
   std::vector<BlockId> leaves_of(ScopeId payer) const;
   void clear_disk(BlockId block);
   bool unleased(BlockId block, Tier tier) const;

@@ -105,7 +105,7 @@ bool OffloadExecutor::run_step() {
   view.sync_waits = sync_waits_for_flush();
   view.turn_ended_us = turn_ended_us_;
 
-  const OffloadStep step = plan_offload(view);
+  OffloadStep step = plan_offload(view);
   for (auto index = step.drop.rbegin(); index != step.drop.rend(); ++index) {
     OffloadJob& job = queue_.at(*index);
     if (queue_.contains(job.parent)) {
@@ -118,9 +118,13 @@ bool OffloadExecutor::run_step() {
   if (copy_down(step.copy)) return true;
   if (!doomed_tails_.empty() && view.lane_idle) {
     erase_tails(std::exchange(doomed_tails_, {}));
+  } else if (!doomed_blocks_.empty() && view.lane_idle) {
+    erase_blocks(std::exchange(doomed_blocks_, {}));
   } else if (step.flush ||
              (closing_ && view.lane_idle && queue_.empty() && context_.ledger.has_touches())) {
     flush();
+  } else if (keep_quotas(step.write)) {
+    return true;
   } else if (!step.write.empty()) {
     write(step.write);
   }
@@ -279,9 +283,16 @@ void OffloadExecutor::give_up(OffloadJob* job, const Error& error) {
     context_.health.tell(HealthTopic::kWriting, "blocks could not be written: " + error.message);
   }
   for (SyncWaiter& waiter : syncs_) {
-    if (job->order <= waiter.order && waiter.status.ok()) waiter.status = error;
+    const bool waits_for_it = job->order <= waiter.order && concerns(waiter, job->identity.hash);
+    if (waits_for_it && waiter.status.ok()) waiter.status = error;
   }
   queue_.remove(job);
+}
+
+bool OffloadExecutor::concerns(const SyncWaiter& waiter, const BlockHash& hash) const {
+  if (waiter.tenant == kNoScope) return true;
+  const BlockId block = context_.ledger.index().find(hash);
+  return block != kNoBlock && waiter.tenant == context_.ledger.payer(block);
 }
 
 }  // namespace ember

@@ -45,7 +45,8 @@ class OffloadExecutor {
   bool give_up_newest();
   void turn_ended() { turn_ended_us_ = context_.clock.now_us(); }
   // Completes when all that was added before is durable or has failed; no ticket if all is.
-  Ticket sync();
+  // A tenant (kNoScope: none) hears of failures of its own blocks alone, and no details of them.
+  Ticket sync(ScopeId tenant);
   // Erases tails and blocks; the index has forgotten them.
   void erase_tails(const std::vector<BlockHash>& tails);
 
@@ -72,6 +73,7 @@ class OffloadExecutor {
   struct SyncWaiter {
     Ticket ticket;
     uint64_t order = 0;
+    ScopeId tenant = kNoScope;
     Status status;
   };
 
@@ -88,6 +90,12 @@ class OffloadExecutor {
   void accept(OffloadJob& job);
   void refuse(OffloadJob& job);
   void give_up(OffloadJob* job, const Error& error);
+  bool concerns(const SyncWaiter& waiter, const BlockHash& hash) const;
+  // Quotas.
+  bool keep_quotas(std::vector<size_t>& write);
+  bool make_quota_room(ScopeId payer, uint64_t bytes);
+  uint64_t most_bytes(const OffloadJob& job) const;
+  void erase_blocks(const std::vector<ForeignRecord>& blocks);
   bool make_room(OffloadJob& job);
   std::optional<ForeignRecord> take_foreign();
   void remember_unerased(std::span<const ForeignRecord> blocks);
@@ -97,6 +105,8 @@ class OffloadExecutor {
   void flushed(size_t count, const Status& status);
   void tell_flush_failure(const Status& status);
   void settle_syncs();
+  void answer(const SyncWaiter& waiter);
+  bool waits_for_flush(const SyncWaiter& waiter) const;
   void forget_tail(const BlockHash& hash);
   void supersede(const std::string& scope, const BlockHash& parent, TokenSpan tokens);
   void on_write_lane(HostTask task, TicketRouter::Then then);
@@ -116,6 +126,7 @@ class OffloadExecutor {
   int64_t turn_ended_us_ = -1;
   std::vector<SyncWaiter> syncs_;
   std::vector<BlockHash> doomed_tails_;  // to be erased when the lane is free
+  std::vector<ForeignRecord> doomed_blocks_;
   uint32_t copies_ = 0;                  // tickets under way
   bool lane_busy_ = false;
   bool lane_wedged_ = false;   // its task has been away for longer than we are patient

@@ -190,7 +190,7 @@ void OffloadExecutor::tell_flush_failure(const Status& status) {
   context_.health.tell(HealthTopic::kWriting,
                        "blocks could not be flushed: " + status.error().message);
   for (SyncWaiter& waiter : syncs_) {
-    if (unflushed_.front().order <= waiter.order && waiter.status.ok()) waiter.status = status;
+    if (waits_for_flush(waiter) && waiter.status.ok()) waiter.status = status;
   }
 }
 
@@ -203,16 +203,16 @@ void OffloadExecutor::write_again(const BlockHash& hash) {
   queue_.add(block, on_device ? context_.ledger.lease_copy(block, Tier::kDevice) : SlotLease());
 }
 
-Ticket OffloadExecutor::sync() {
+Ticket OffloadExecutor::sync(ScopeId tenant) {
   turn_ended();
   const bool nothing = queue_.empty() && unflushed_.empty();
   if (nothing || !can_write()) return {};
   const Ticket ticket = context_.device.external_ticket();
+  syncs_.push_back({ticket, queue_.last_order(), tenant, {}});
   if (lane_wedged_) {
-    context_.device.post(ticket, {ErrorCode::kIo, context_.health.now().reason});
+    end_syncs({ErrorCode::kIo, context_.health.now().reason});
     return ticket;
   }
-  syncs_.push_back({ticket, queue_.last_order(), {}});
   advance();
   return ticket;
 }
@@ -231,9 +231,26 @@ void OffloadExecutor::watch_lane() {
 }
 
 void OffloadExecutor::end_syncs(const Error& error) {
-  for (const SyncWaiter& waiter : std::exchange(syncs_, {})) {
-    context_.device.post(waiter.ticket, waiter.status.ok() ? Status(error) : waiter.status);
+  for (SyncWaiter& waiter : std::exchange(syncs_, {})) {
+    if (waiter.status.ok()) waiter.status = error;
+    answer(waiter);
   }
+}
+
+void OffloadExecutor::answer(const SyncWaiter& waiter) {
+  Status status = waiter.status;
+  // What it says may name others' blocks and the store's files.
+  if (!status.ok() && waiter.tenant != kNoScope) {
+    status = Error{status.error().code, "not all blocks of the tenant could be stored"};
+  }
+  context_.device.post(waiter.ticket, std::move(status));
+}
+
+// Whether a block that the disk has accepted, and that this one waits for, is not flushed yet.
+bool OffloadExecutor::waits_for_flush(const SyncWaiter& waiter) const {
+  return std::any_of(unflushed_.begin(), unflushed_.end(), [&](const Unflushed& block) {
+    return block.order <= waiter.order && concerns(waiter, block.hash);
+  });
 }
 
 bool OffloadExecutor::sync_waits_for_flush() const {
@@ -245,11 +262,8 @@ bool OffloadExecutor::sync_waits_for_flush() const {
 void OffloadExecutor::settle_syncs() {
   std::erase_if(syncs_, [&](const SyncWaiter& waiter) {
     const bool queued = queue_.first_order() <= waiter.order;
-    const bool unflushed =
-        std::any_of(unflushed_.begin(), unflushed_.end(),
-                    [&](const Unflushed& block) { return block.order <= waiter.order; });
-    if (queued || (unflushed && waiter.status.ok())) return false;
-    context_.device.post(waiter.ticket, waiter.status);
+    if (queued || (waits_for_flush(waiter) && waiter.status.ok())) return false;
+    answer(waiter);
     return true;
   });
 }

@@ -89,6 +89,7 @@ std::string encode_head(std::string_view key, const Conversation& conversation) 
   append_text(body, conversation.template_name);
   append_value(body, conversation.created_unix_us);
   append_value(body, conversation.updated_unix_us);
+  append_text(body, conversation.owner);
   return sealed(key, std::move(body));
 }
 
@@ -102,6 +103,7 @@ Result<Conversation> decode_head(std::string_view key, std::string_view value) {
   conversation.template_name = read_text(reader);
   conversation.created_unix_us = reader.read<int64_t>();
   conversation.updated_unix_us = reader.read<int64_t>();
+  conversation.owner = read_text(reader);
   if (!reader.finished()) return damaged("head of a conversation", "lengths do not agree");
   return conversation;
 }

@@ -7,7 +7,7 @@
 //
 //   family `turns`
 //     'h', id 16                         -> head: version 2, namespace 16, system, template,
-//                                           created 8, updated 8, checksum 8
+//                                           created 8, updated 8, owner, checksum 8
 //     't', id 16, index 4 (big-endian)   -> turn: version 2, state 1, seed 8, temperature 4,
 //                                           max tokens 4, user, finish reason, prompt ids,
 //                                           answer ids, checksum 8

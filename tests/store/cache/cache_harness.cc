@@ -189,6 +189,15 @@ Status CacheHarness::snapshot(const std::string& target) {
   return awaited_status_;
 }
 
+Status CacheHarness::sync_for(std::string_view tenant) {
+  awaited_ = cache_->sync(tenant);
+  awaited_done_ = !awaited_;
+  awaited_status_ = {};
+  for (int i = 0; i < 1'000'000 && !awaited_done_; ++i) step();
+  EXPECT_TRUE(awaited_done_);
+  return awaited_status_;
+}
+
 CacheHarness::Outcome CacheHarness::feed(const std::vector<TokenId>& tokens, bool tail,
                                          bool use_cache, const RequestScope& scope) {
   Outcome outcome;

@@ -80,6 +80,7 @@ class CacheHarness {
   // Until everything is durable or has failed for good; now and then `meanwhile` is called.
   Status try_sync(const std::function<void()>& meanwhile);
   Status snapshot(const std::string& target);
+  Status sync_for(std::string_view tenant);
   // Aborts or fails unless index, slots and stored order are as promised.
   void expect_sound();
 
