@@ -62,7 +62,8 @@ Result<StoreParts> StoreParts::open(const std::string& path, const DiskPlan& pla
   const uint64_t turns_memtable = std::min(kConversationsMemtableBytes, memtable_bytes / 4);
   DiskTierOptions disk;
   disk.directory = parts.directory->path() + "/blocks";
-  disk.limit_bytes = plan.blocks_bytes;
+  disk.limit_bytes = plan.blocks_bytes + plan.ballast_bytes;
+  disk.ballast_bytes = plan.ballast_bytes;
   disk.memtable_bytes = memtable_bytes - turns_memtable;
   disk.block_cache_bytes = block_cache_bytes;
   disk.scan_later = true;
