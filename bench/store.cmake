@@ -4,3 +4,6 @@ if(EMBER_TESTS)
   add_test(NAME slow.long_prefix_bench COMMAND long_prefix_bench --tokens 4096)
   set_tests_properties(slow.long_prefix_bench PROPERTIES LABELS slow TIMEOUT 600)
 endif()
+ember_bench(disk_bench
+  FILES ${CMAKE_CURRENT_LIST_DIR}/disk_bench.cc ${CMAKE_CURRENT_LIST_DIR}/raw_drive.cc
+  DEPS ember_store)

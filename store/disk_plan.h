@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/result.h"
 
@@ -22,6 +23,10 @@ struct DiskPlan {
   uint64_t tails_bytes = 0;          // of those, what tail records may hold: a quarter
   uint64_t quarantine_bytes = 0;     // <store>/quarantine: 1/64, 1 to 64 MiB
   uint64_t access_log_bytes = 0;     // the ring of past requests: 1/128, 256 KiB to 32 MiB
+
+  // Not shares; as in DiskTierOptions, for whoever opens the parts.
+  std::optional<uint64_t> free_floor_bytes;
+  uint64_t write_bytes_per_s = uint64_t{1} << 30;
 };
 
 // Errors: kInvalidArgument with the least number that would do.

@@ -71,8 +71,10 @@ struct DiskTierStats {
   uint64_t ballast_releases = 0;   // times that the drive was full
   uint64_t lost_epochs = 0;        // dropped with live blocks, for want of any space
   uint64_t lost_blocks = 0;        // those blocks
+  bool fast_checksums = false;   // RocksDB uses our CRC-32C (store/disk/fast_crc32c.h)
   std::string health;            // "ok", or what does not work and since what error
   bool reading_only = false;     // asked for, or because it could not be opened for writing
+  bool waits_for_space = false;  // of these, because the drive is full: it tries again by itself
 };
 
 class DiskTier {

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "store/codec.h"
 #include "store/disk/disk_tier_impl.h"
+#include "store/disk/fast_crc32c.h"
 #include "store/disk/open_parts.h"
 #include "store/disk/rocksdb_status.h"
 
@@ -19,8 +20,8 @@ namespace {
 constexpr const char* kDataFamily = "data";
 constexpr int64_t kRefillUs = 10'000;  // of the rate limiter: short pauses rather than long ones
 
-// RocksDB's own checksums are verified too, at about 1 GB/s: without them a damaged table block
-// reaches RocksDB's decoders unchecked, and what these do with it is not in our hands.
+// RocksDB's own checksums are verified too: without them a damaged table block reaches RocksDB's
+// decoders unchecked, and what these do with it is not in our hands. The cost: fast_crc32c.h.
 rocksdb::ReadOptions read_options() {
   rocksdb::ReadOptions options;
   options.verify_checksums = true;
@@ -125,6 +126,7 @@ Status DiskTierImpl::open_for_writing_or_reading() {
   if (writing.ok() || !unusable_now(writing.error().code)) return writing;
   if (!open_database(true).ok()) return writing;
   read_only_reason_ = writing.error().message;
+  waits_for_space_ = writing.error().code == ErrorCode::kCapacity;
   return {};
 }
 
@@ -208,6 +210,7 @@ DiskTierStats DiskTierImpl::stats() const {
     MutexLock lock(state_mutex_);
     stats = counters_;
   }
+  stats.fast_checksums = crc32c_is_ours();
   stats.free_bytes = free_bytes();
   stats.free_floor_bytes = free_floor_bytes_;
   stats.ballast_bytes = ballast_.held_bytes();
@@ -218,6 +221,7 @@ DiskTierStats DiskTierImpl::stats() const {
   {
     std::shared_lock hold(db_mutex_);
     stats.reading_only = read_only_;
+    stats.waits_for_space = read_only_ && waits_for_space_;
     if (trouble.empty() && !read_only_reason_.empty()) {
       trouble = "reading only: " + read_only_reason_;
     }

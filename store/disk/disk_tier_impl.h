@@ -174,6 +174,7 @@ class DiskTierImpl final : public DiskTier {
   rocksdb::ColumnFamilyHandle* data_ = nullptr;
   bool read_only_ = false;
   std::string read_only_reason_;  // empty when asked for
+  bool waits_for_space_ = false;
 
   mutable Mutex state_mutex_;
   std::unordered_map<BlockHash, Place> places_ EMBER_GUARDED_BY(state_mutex_);

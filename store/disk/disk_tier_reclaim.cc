@@ -176,7 +176,8 @@ Status DiskTierImpl::rewrite_block(const BlockHash& hash) {
 void DiskTierImpl::await_deletions() const {
   for (int look = 0; look < kMostLooks; ++look) {
     uint64_t live = 0;
-    const bool known = db_->GetIntProperty(data_, rocksdb::DB::Properties::kLiveBlobFileSize, &live);
+    const std::string& property = rocksdb::DB::Properties::kLiveBlobFileSize;
+    const bool known = db_->GetIntProperty(data_, property, &live);
     if (!known || seam_.files->ledger().bytes_of(".blob") <= live) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }

@@ -27,7 +27,9 @@ void DiskTierImpl::find_file_system() {
   if (error) real_directory_ = options_.directory;
   struct statvfs info {};
   uint64_t size = 0;
-  if (::statvfs(real_directory_.c_str(), &info) == 0) size = uint64_t{info.f_blocks} * info.f_frsize;
+  if (::statvfs(real_directory_.c_str(), &info) == 0) {
+    size = uint64_t{info.f_blocks} * info.f_frsize;
+  }
   free_floor_bytes_ = options_.free_floor_bytes.value_or(default_free_floor_bytes(size));
 }
 
@@ -82,8 +84,8 @@ Result<std::vector<StoredBlock>> DiskTierImpl::stored_blocks() {
   return blocks;
 }
 
-// A write found the drive full and RocksDB writes again, thanks to the ballast or to others who made
-// space: before anything else there must be room for the next such day.
+// A write found the drive full and RocksDB writes again, thanks to the ballast or to others who
+// made space: before anything else there must be room for the next such day.
 Status DiskTierImpl::leave_full_drive() {
   if (!full_drive_) return {};
   while (free_bytes() < ballast_.missing_bytes() + sizes_.margin_bytes) {

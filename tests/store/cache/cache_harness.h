@@ -34,6 +34,10 @@ struct HarnessOptions {
   uint64_t scrub_bytes_per_second = 0;
   std::string quarantine = {};  // its folder; a real store has its own
   std::function<StoreParts()> parts = {};  // set: the store as the test has opened it
+  uint64_t index_bytes = 0;    // shares of RAM; 0: no limit
+  uint64_t staging_bytes = 0;
+  uint64_t write_bytes_per_day = 0;
+  int64_t max_age_us = 0;
 };
 
 class CacheHarness {

@@ -62,7 +62,8 @@ class Library {
   }
   void forget_lost(DiskTier& tier) {
     for (const BlockHash& hash : tier.take_lost()) lost_.insert(hash);
-    std::erase_if(blocks_, [&](const auto& entry) { return lost_.contains(made_hash(entry.first)); });
+    std::erase_if(blocks_,
+                  [&](const auto& entry) { return lost_.contains(made_hash(entry.first)); });
   }
   size_t size() const { return blocks_.size(); }
   const std::set<BlockHash>& lost() const { return lost_; }
