@@ -9,3 +9,6 @@ ember_bench(replay
         ${CMAKE_CURRENT_LIST_DIR}/replay/trace.cc
   DEPS ember_store
   LIBRARIES CLI11::CLI11 nlohmann_json::nlohmann_json PkgConfig::zlib)
+ember_bench(disk_bench
+  FILES ${CMAKE_CURRENT_LIST_DIR}/disk_bench.cc ${CMAKE_CURRENT_LIST_DIR}/raw_drive.cc
+  DEPS ember_store)

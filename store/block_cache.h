@@ -12,6 +12,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,7 @@
 #include "prefix_index/journey.h"
 #include "prefix_index/token.h"
 #include "store/conversations.h"
+#include "store/disk_tier.h"
 #include "store/kv_layout.h"
 #include "store/quarantine.h"
 #include "store/ram_plan.h"
@@ -51,6 +53,15 @@ struct BlockCacheOptions {
   int64_t scrub_interval_us = int64_t{24} * 3600 * 1'000'000;
   EvictionPolicy eviction = EvictionPolicy::kAuto;
   const Clock* clock = nullptr;  // null: the system's
+
+  // Of the store's file system, bytes that are left to others. Unset: 1/32 of it, at most 1 GiB.
+  std::optional<uint64_t> free_floor_bytes;
+  // Drives wear out: beyond this many bytes a day blocks wait in RAM or are given up. 0: no limit.
+  uint64_t write_bytes_per_day = 0;
+  // What flushing and reclaiming may write a second, so that restores are not starved. 0: no limit.
+  uint64_t write_bytes_per_s = kDefaultWriteBytesPerSecond;
+  // Blocks on disk that nobody has used for so long go. 0: no limit.
+  int64_t max_age_us = 0;
 };
 
 enum class StoreState : uint8_t {
@@ -130,6 +141,23 @@ struct BlockCacheStats {
   uint64_t pinned_blocks = 0;  // now
   uint64_t expired_pins = 0;   // blocks whose pin has run out
   uint64_t refused_pins = 0;   // calls that would have passed the share of pins
+
+  // The drive and what the limits cost; counters since opening.
+  uint64_t waiting_blocks = 0;  // on their way to the disk now
+  uint64_t lost_blocks = 0;     // durable once, given up because the drive was full or was damaged
+  uint64_t lost_epochs = 0;
+  uint64_t aged_blocks = 0;        // gone for their age
+  uint64_t index_evictions = 0;    // gone because the index had met its share of RAM
+  uint64_t budget_left_bytes = 0;  // that may be written now; 0 without a budget
+  uint64_t free_bytes = 0;         // of the file system
+  uint64_t free_floor_bytes = 0;
+  uint64_t ballast_bytes = 0;  // 0: released, the drive is or was full
+  uint64_t ballast_releases = 0;
+  uint64_t accepted_bytes = 0;      // payload; written_bytes over it is the write amplification
+  uint64_t rewritten_bytes = 0;     // put again by reclaiming
+  uint64_t retired_epochs = 0;
+  uint64_t index_bytes = 0;         // RAM; its share is ram_plan().index_bytes
+  uint64_t staging_peak_bytes = 0;  // the most that coded blocks took
 };
 
 // What a client knows of the next use of a prefix. Advice: it never changes a result, only which

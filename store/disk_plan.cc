@@ -6,6 +6,12 @@
 #include "base/bytes.h"
 
 namespace ember {
+namespace {
+
+constexpr uint64_t kKiB = 1u << 10;
+constexpr uint64_t kMiB = 1u << 20;
+
+}  // namespace
 
 Result<DiskPlan> plan_disk(uint64_t disk_bytes) {
   if (disk_bytes < kLeastDiskBytes) {
@@ -18,10 +24,21 @@ Result<DiskPlan> plan_disk(uint64_t disk_bytes) {
   plan.conversations_bytes =
       std::min(std::max(disk_bytes / 16, kLeastConversationsBytes), disk_bytes / 4);
   plan.tails_bytes = plan.conversations_bytes / 4;
-  plan.quarantine_bytes = std::clamp(disk_bytes / 64, uint64_t{1} << 20, uint64_t{64} << 20);
-  plan.blocks_bytes =
-      disk_bytes - plan.conversations_bytes - plan.quarantine_bytes - kStoreFilesBytes;
+  plan.quarantine_bytes = std::clamp(disk_bytes / 64, kMiB, 64 * kMiB);
+  plan.access_log_bytes = std::clamp(disk_bytes / 128, 256 * kKiB, 32 * kMiB);
+  const uint64_t both = disk_bytes - plan.conversations_bytes - plan.quarantine_bytes -
+                        plan.access_log_bytes - kStoreFilesBytes;
+  plan.ballast_bytes = plan_epochs(both).ballast_bytes;
+  plan.blocks_bytes = both - plan.ballast_bytes;
   return plan;
+}
+
+EpochSizes plan_epochs(uint64_t blocks_bytes) {
+  EpochSizes sizes;
+  sizes.epoch_bytes = std::clamp(blocks_bytes / 32, kMiB, 256 * kMiB);
+  sizes.margin_bytes = std::clamp(blocks_bytes / 32, 256 * kKiB, 16 * kMiB);
+  sizes.ballast_bytes = sizes.epoch_bytes + sizes.margin_bytes;
+  return sizes;
 }
 
 }  // namespace ember

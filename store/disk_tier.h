@@ -5,7 +5,7 @@
 //            and `data` (one blob for each layer group, key = epoch, block hash, group)
 // Invariant  what was accepted is durable after the next flush() and not before; bytes on disk stay
 //            within limit_bytes; a group is returned only if its raw checksum agrees
-// Threads    read_*: any thread. put, erase, touch, flush, make_room: the write lane only.
+// Threads    read_*: any thread. put, erase, touch, flush, make_room, upkeep: the write lane only.
 // Not here   which block goes (prefix_index/eviction.h), when to write (store/cache/offload_plan.h)
 #pragma once
 
@@ -25,16 +25,27 @@
 
 namespace ember {
 
+// The most that RocksDB's flushes and compactions write together, so that restores are not starved.
+inline constexpr uint64_t kDefaultWriteBytesPerSecond = uint64_t{1} << 30;
+
 struct DiskTierOptions {
   std::string directory;           // <store>/blocks; made if absent
-  uint64_t limit_bytes = 0;        // for all files below `directory`
+  uint64_t limit_bytes = 0;        // for all files below `directory`, the ballast among them
+  uint64_t ballast_bytes = 0;      // kept as a file of real blocks for the day the drive is full
   uint64_t memtable_bytes = 0;     // RAM for memtables, all together
   uint64_t block_cache_bytes = 0;  // RAM for RocksDB's cache of metadata
-  bool read_only = false;          // inspection: creates nothing, deletes nothing, takes no lock
-  bool scan_later = false;         // open() reads no block record: the caller scans them
+  // Of the file system that `directory` lies on: never less is left free by what is put.
+  // Unset: default_free_floor_bytes.
+  std::optional<uint64_t> free_floor_bytes;
+  uint64_t write_bytes_per_s = kDefaultWriteBytesPerSecond;  // 0: no limit
+  bool read_only = false;  // inspection: creates nothing, deletes nothing, takes no lock
+  bool scan_later = false;  // open() reads no block record: the caller scans them
   // Takes a block that was found wrong when its epoch had to go, before its bytes go with it.
   std::function<void(const QuarantineEntry&)> set_aside;
 };
+
+// 1/32 of a file system, at most 1 GiB.
+uint64_t default_free_floor_bytes(uint64_t file_system_bytes);
 
 struct TouchRecord {
   int64_t last_use_unix_us = 0;
@@ -48,11 +59,22 @@ struct DiskTierStats {
   uint64_t raw_bytes = 0;     // what they decode to
   uint64_t blocks = 0;
   uint64_t epochs = 0;
-  uint64_t written_bytes = 0;    // to files, since opening
-  uint64_t retired_epochs = 0;   // since opening
-  uint64_t rewritten_bytes = 0;  // live groups put again, since opening
+  uint64_t free_bytes = 0;        // of the file system
+  uint64_t free_floor_bytes = 0;  // of those, what is left to others
+  uint64_t ballast_bytes = 0;     // 0: released (or not asked for)
+  // Since opening:
+  uint64_t accepted_bytes = 0;     // payload of puts
+  uint64_t written_bytes = 0;      // to files
+  uint64_t retired_epochs = 0;     // all of them, for whatever reason
+  uint64_t crowded_epochs = 0;     // of those, rewritten because they had too many files
+  uint64_t rewritten_bytes = 0;    // live groups put again
+  uint64_t ballast_releases = 0;   // times that the drive was full
+  uint64_t lost_epochs = 0;        // dropped with live blocks, for want of any space
+  uint64_t lost_blocks = 0;        // those blocks
+  bool fast_checksums = false;   // RocksDB uses our CRC-32C (store/disk/fast_crc32c.h)
   std::string health;            // "ok", or what does not work and since what error
   bool reading_only = false;     // asked for, or because it could not be opened for writing
+  bool waits_for_space = false;  // of these, because the drive is full: it tries again by itself
 };
 
 class DiskTier {
@@ -62,6 +84,7 @@ class DiskTier {
   virtual ~DiskTier() = default;
 
   // Readable block records with their touch records; unreadable ones are counted, not returned.
+  // Epoch 0: a hole: its groups are lost, its descendants' are not.
   struct Listing {
     std::vector<std::pair<BlockRecord, TouchRecord>> records;
     uint64_t unreadable = 0;
@@ -106,12 +129,11 @@ class DiskTier {
     nothing.ended = true;
     return nothing;
   }
-  // Blocks that were found unreadable, and are lost, since their epoch had to go; each once.
-  virtual std::vector<BlockHash> take_lost() { return {}; }  // Threads: any
 
   // Accepts a block: `payloads` in the order of record.groups; sets record.epoch. A block that is
   // there already (same hash) is replaced. Errors: kCapacity (no room: make_room and try again),
-  // kBusy (RocksDB asks for a pause; try again), kIo.
+  // kBusy (RocksDB asks for a pause; try again), kIo (also: others have filled the drive below the
+  // floor, and nothing that this store could give up would mend that).
   virtual Status put(BlockRecord& record, std::span<const std::string> payloads) = 0;
   virtual Status erase(const BlockHash& hash) = 0;
   virtual Status touch(std::span<const std::pair<BlockHash, TouchRecord>> touches) = 0;
@@ -124,6 +146,17 @@ class DiskTier {
   // Frees file space by retiring the oldest epochs; live groups in them are put again. The caller
   // has erased what may go, enough of it that the rewriting fits.
   virtual Status make_room(uint64_t stored_bytes) = 0;
+  // The same in slices, so that flushes can go in between. True: not yet, call again.
+  virtual Result<bool> make_room_slice(uint64_t stored_bytes) {
+    EMBER_TRY(make_room(stored_bytes));
+    return false;
+  }
+  // One slice of what can wait for a quiet moment: epochs of many small files are written anew.
+  // True: there is more.
+  virtual Result<bool> upkeep() { return false; }
+  // Blocks that were durable and are no more: a full drive took their epoch, or reclaiming found
+  // them unreadable. Each is told once. Threads: any.
+  virtual std::vector<BlockHash> take_lost() { return {}; }
 
   // Writes a record, reads it back from the drive, compares and removes it; leaves nothing. To be
   // called once, before anything else. Errors: kCorruption (it came back changed), kIo, kCapacity.

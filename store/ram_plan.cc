@@ -25,7 +25,7 @@ constexpr uint64_t kLeastIndex = 1 * kMiB;
 constexpr uint64_t kLeastStaging = 1 * kMiB;
 constexpr uint64_t kMostMemtable = 768 * kMiB;
 constexpr uint64_t kMostBlockCache = 64 * kMiB;
-constexpr uint64_t kMostIndex = 256 * kMiB;
+constexpr uint64_t kMostIndex = 1024 * kMiB;
 constexpr uint64_t kMostStaging = 256 * kMiB;
 constexpr uint64_t kLeastHostSlots = 4;
 
@@ -86,7 +86,7 @@ Result<RamPlan> plan_ram(uint64_t ram_bytes, const KvLayout& layout, uint64_t re
   plan.total_bytes = ram_bytes;
   plan.memtable_bytes = share(kLeastMemtable, surplus, 8, kMostMemtable);
   plan.block_cache_bytes = share(kLeastBlockCache, surplus, 64, kMostBlockCache);
-  plan.index_bytes = share(kLeastIndex, surplus, 64, kMostIndex);
+  plan.index_bytes = share(kLeastIndex, surplus, 32, kMostIndex);
   plan.staging_bytes = share(least_staging, surplus, 32, kMostStaging);
   const uint64_t blocks = (ram_bytes - plan.memtable_bytes - plan.block_cache_bytes -
                            plan.index_bytes - plan.staging_bytes) /

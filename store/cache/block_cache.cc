@@ -44,6 +44,8 @@ Result<std::unique_ptr<BlockCache>> BlockCache::open(const BlockCacheOptions& op
                        ", a quarter of what blocks get"};
     }
     disk.blocks_bytes -= options.access_log_bytes;
+    disk.free_floor_bytes = options.free_floor_bytes;
+    disk.write_bytes_per_s = options.write_bytes_per_s;
     EMBER_ASSIGN(parts, StoreParts::open(options.store_path, disk, plan.memtable_bytes,
                                          plan.block_cache_bytes));
   }
@@ -97,7 +99,9 @@ BlockCacheImpl::BlockCacheImpl(const BlockCacheOptions& options, const CacheTuni
                .health = health_,
                .tuning = tuning,
                .name_space = options.name_space,
-               .numerics_build = options.numerics_build},
+               .numerics_build = options.numerics_build,
+               .limits = {options.write_bytes_per_day, options.max_age_us, plan.index_bytes,
+                          plan.staging_bytes}},
       restores_(context_),
       offload_(context_),
       dedup_(context_),
@@ -265,6 +269,9 @@ BlockCacheStats BlockCacheImpl::stats() const {
     stats.quarantine_bytes = kept.bytes;
     stats.quarantine_dropped = kept.dropped + kept.refused;
   }
+  stats.waiting_blocks = offload_.waiting();
+  stats.budget_left_bytes = offload_.budget_left_bytes();
+  stats.index_bytes = ledger_.memory_bytes();
   const BlockLedger::Census census = ledger_.census(context_.numerics_build);
   stats.stranded = census.stranded + reopening_.unreachable();
   stats.foreign_blocks = offload_.foreign_count() + census.foreign_builds;
@@ -277,6 +284,15 @@ BlockCacheStats BlockCacheImpl::stats() const {
     stats.stored_bytes = disk.stored_bytes;
     stats.raw_bytes = disk.raw_bytes;
     stats.written_bytes = disk.written_bytes;
+    stats.lost_blocks = disk.lost_blocks;
+    stats.lost_epochs = disk.lost_epochs;
+    stats.free_bytes = disk.free_bytes;
+    stats.free_floor_bytes = disk.free_floor_bytes;
+    stats.ballast_bytes = disk.ballast_bytes;
+    stats.ballast_releases = disk.ballast_releases;
+    stats.accepted_bytes = disk.accepted_bytes;
+    stats.rewritten_bytes = disk.rewritten_bytes;
+    stats.retired_epochs = disk.retired_epochs;
     if (stats.health.state == StoreState::kOk && disk.health != "ok") {
       stats.health = {StoreState::kDegraded, disk.health, clock_.unix_us()};
     }

@@ -302,6 +302,14 @@ void BlockLedger::mark_damaged(BlockId block) {
   }
 }
 
+bool BlockLedger::forget_empty_hole(const BlockHash& hash) {
+  const BlockId block = index_.find(hash);
+  if (block == kNoBlock) return true;  // with the last of its children
+  if (entry(block).children > 0 || entry(block).anywhere()) return false;
+  forget_if_gone(block);
+  return true;
+}
+
 void BlockLedger::reset(BlockId block, uint64_t numerics_build) {
   hold(block);  // the entry stays through the loss of its copies
   clear_disk(block);
@@ -393,6 +401,19 @@ std::vector<BlockId> BlockLedger::leaves_of(ScopeId payer) const {
     return entry(a).last_use < entry(b).last_use;
   });
   return leaves;
+}
+
+std::vector<BlockLedger::DiskVictim> BlockLedger::take_aged_victims(int64_t before_unix_us,
+                                                                    size_t most) {
+  std::vector<BlockId> aged;
+  static_cast<void>(std::as_const(index_).evictable(Tier::kDisk).oldest([&](BlockId block) {
+    const BlockNotes& note = notes(block);
+    if (may_leave_disk(block, true) && note.last_use_unix_us < before_unix_us) aged.push_back(block);
+    return aged.size() >= most;
+  }));
+  std::vector<DiskVictim> victims;
+  for (const BlockId block : aged) victims.push_back(take_from_disk(block));
+  return victims;
 }
 
 void BlockLedger::drop_tier(Tier tier) {

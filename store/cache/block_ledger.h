@@ -105,6 +105,11 @@ class BlockLedger {
   // Forgets the copy in a tier; the entry too, if nothing needs it.
   void drop_copy(BlockId block, Tier tier);
 
+  // At reopening: the record of a block whose groups are lost.
+  void add_hole(BlockId block) { set_damaged(block, true); }
+  // True: nothing hung below that hole, and its entry is gone.
+  bool forget_empty_hole(const BlockHash& hash);
+
   // Its copy on disk is wrong: a hole until it is committed again, unless it has a better copy.
   void mark_damaged(BlockId block);
   // Before a block that is known but unusable (a hole, another numerics build) is committed anew.
@@ -122,6 +127,8 @@ class BlockLedger {
   // Leaves of one payer, the oldest first, until `bytes` are forgotten or none is left that may go.
   // Cost: linear in the payer's own blocks.
   std::vector<DiskVictim> take_victims_of(ScopeId payer, uint64_t bytes);
+  // Leaves on disk that were last used before that time, at most so many. Cost: linear in them all.
+  std::vector<DiskVictim> take_aged_victims(int64_t before_unix_us, size_t most);
 
   // Copies in a tier that no lease holds and a lower tier has.
   void drop_tier(Tier tier);
@@ -135,6 +142,8 @@ class BlockLedger {
   };
   Census census(uint64_t numerics_build) const;
   uint64_t evicted() const { return evicted_; }
+  // What index and notes hold, about.
+  uint64_t memory_bytes() const { return index_.memory_bytes() + notes_.memory_bytes(); }
   std::vector<std::pair<BlockHash, TouchRecord>> take_touches();
   bool has_touches() const { return !touched_.empty(); }
 

@@ -36,6 +36,14 @@ struct CacheTuning {
 
 class AccessRecorder;
 
+// What the user has set: see BlockCacheOptions.
+struct OffloadLimits {
+  uint64_t write_bytes_per_day = 0;
+  int64_t max_age_us = 0;
+  uint64_t index_bytes = 0;    // 0: no limit
+  uint64_t staging_bytes = 0;  // of coded blocks in RAM; 0: no limit
+};
+
 struct CacheContext {
   Device& device;
   const Clock& clock;
@@ -52,6 +60,7 @@ struct CacheContext {
   // What every record of ours says.
   NamespaceHash name_space;
   uint64_t numerics_build = 0;
+  OffloadLimits limits = {};
   // The store; null where there is none or a part of it is damaged.
   DiskTier* disk = nullptr;
   Conversations* conversations = nullptr;

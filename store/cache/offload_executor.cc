@@ -14,7 +14,8 @@ namespace ember {
 namespace {
 
 constexpr std::chrono::milliseconds kClosingPause{5};
-constexpr size_t kWriteBatch = 8;  // blocks of one write task: bounds the coded bytes in memory
+constexpr size_t kWriteBatch = 8;  // blocks of one write task
+constexpr size_t kMostCoded = 64;  // more would only fill memory
 
 // The disk has the block as it is coded here: it was not known yet, right after opening.
 bool is_stored(DiskTier& disk, const KvLayout& layout, OffloadJob& job) {
@@ -26,14 +27,10 @@ bool is_stored(DiskTier& disk, const KvLayout& layout, OffloadJob& job) {
   return true;
 }
 
-// On the write lane: codes and puts the jobs in order, up to the first that is refused.
-void write_jobs(const KvLayout& layout, const HostTier& host, DiskTier& disk,
-                Conversations* conversations, const std::vector<OffloadJob*>& jobs,
-                bool look_first) {
+// On the write lane: puts the jobs in order, up to the first that is refused.
+void write_jobs(const KvLayout& layout, DiskTier& disk, Conversations* conversations,
+                const std::vector<OffloadJob*>& jobs, bool look_first) {
   for (OffloadJob* job : jobs) {
-    if (job->coded.payloads.empty()) {
-      job->coded = encode_block(layout, job->identity, host.at(job->host.slot()));
-    }
     job->tried = true;
     job->result = {};
     if (look_first && !job->is_tail() && is_stored(disk, layout, *job)) continue;
@@ -41,7 +38,20 @@ void write_jobs(const KvLayout& layout, const HostTier& host, DiskTier& disk,
                       ? conversations->put_tail(job->coded.record, job->coded.payloads, true)
                       : disk.put(job->coded.record, job->coded.payloads);
     if (!job->result.ok()) return;
+    job->coded.payloads = {};  // RocksDB has them now
   }
+}
+
+// Coding never makes a payload longer than its raw bytes and a frame.
+uint64_t most_coded_bytes(const KvLayout& layout) {
+  return layout.block_bytes() + layout.group_count() * uint64_t{64};
+}
+
+// Blocks whose payloads may wait in RAM: at least one, or nothing would ever be written.
+size_t coded_blocks(const CacheContext& context) {
+  if (context.limits.staging_bytes == 0) return kWriteBatch;
+  const uint64_t fit = context.limits.staging_bytes / most_coded_bytes(context.layout);
+  return static_cast<size_t>(std::clamp<uint64_t>(fit, 1, kMostCoded));
 }
 
 }  // namespace
@@ -67,7 +77,7 @@ bool OffloadExecutor::give_up_newest() {
 void OffloadExecutor::give_up_all() {
   for (size_t i = queue_.size(); i > 0; --i) {
     OffloadJob& job = queue_.at(i - 1);
-    if (job.stage == OffloadStage::kCopying || job.stage == OffloadStage::kWriting) continue;
+    if (job.stage != OffloadStage::kQueued && job.stage != OffloadStage::kHeld) continue;
     give_up(&job, {ErrorCode::kCancelled, "the cache closes before the disk accepted the block"});
   }
   hopeless_ = true;
@@ -96,6 +106,7 @@ bool OffloadExecutor::run_step() {
   const size_t slots = context_.host_tier.slots().size();
   view.host_slots = std::max<size_t>(1, slots - slots / 4);  // the rest is for restores
   view.write_batch = kWriteBatch;
+  view.coded_blocks = coded_blocks(context_);
   view.lane_idle = !lane_busy_ && can_write();
   view.closing = closing_;
   const bool may_flush = closing_ || view.now_us >= flush_not_before_us_;
@@ -104,6 +115,7 @@ bool OffloadExecutor::run_step() {
   view.flush_age_us = context_.flush_age_us;
   view.sync_waits = sync_waits_for_flush();
   view.turn_ended_us = turn_ended_us_;
+  if (!use_budget(view)) return true;
 
   OffloadStep step = plan_offload(view);
   for (auto index = step.drop.rbegin(); index != step.drop.rend(); ++index) {
@@ -116,6 +128,7 @@ bool OffloadExecutor::run_step() {
   }
   if (!step.drop.empty()) return true;
   if (copy_down(step.copy)) return true;
+  if (can_write()) code(step.code);
   if (!doomed_tails_.empty() && view.lane_idle) {
     erase_tails(std::exchange(doomed_tails_, {}));
   } else if (!doomed_blocks_.empty() && view.lane_idle) {
@@ -123,12 +136,45 @@ bool OffloadExecutor::run_step() {
   } else if (step.flush ||
              (closing_ && view.lane_idle && queue_.empty() && context_.ledger.has_touches())) {
     flush();
+  } else if (reclaim_needed_ > 0 && view.lane_idle) {
+    reclaim();
   } else if (keep_quotas(step.write)) {
     return true;
   } else if (!step.write.empty()) {
     write(step.write);
+  } else if (view.lane_idle && !closing_) {
+    use_quiet_lane();
   }
   return false;
+}
+
+// Sets what the budget allows. False: the cache closes and will not see another day, so what waits
+// for one was given up.
+bool OffloadExecutor::use_budget(OffloadView& view) {
+  view.may_write = budget_.allows(view.now_us);
+  if (budget_.limited()) {
+    const uint64_t blocks = budget_.left_bytes() / most_coded_bytes(context_.layout);
+    view.write_batch = static_cast<size_t>(std::clamp<uint64_t>(blocks, 1, kWriteBatch));
+  }
+  budget_used_up_ = !view.may_write && can_write();
+  if (!budget_used_up_) return true;
+  if (!syncs_.empty()) view.sync_waits = true;  // what is accepted can be made durable
+  if (!closing_ || queue_.empty()) return true;
+  bool given_up = false;
+  for (size_t i = queue_.size(); i > 0; --i) {
+    OffloadJob& job = queue_.at(i - 1);
+    if (job.stage != OffloadStage::kQueued && job.stage != OffloadStage::kHeld) continue;
+    give_up(&job, {ErrorCode::kCancelled, "the day's write budget is used up"});
+    given_up = true;
+  }
+  return !given_up;
+}
+
+void OffloadExecutor::charge_budget() {
+  if (!budget_.limited()) return;
+  const uint64_t written = context_.disk->stats().written_bytes;
+  budget_.charge(written - charged_bytes_);
+  charged_bytes_ = written;
 }
 
 // In the host tier, and there is no disk for it to go on to.
@@ -195,8 +241,30 @@ void OffloadExecutor::on_write_lane(HostTask task, TicketRouter::Then then) {
   context_.tickets.on(ticket, [this, then = std::move(then)](const Status& status) {
     lane_busy_ = false;
     if (std::exchange(lane_wedged_, false)) context_.health.tell(HealthTopic::kLane, "");
+    charge_budget();
     then(status);
   });
+}
+
+void OffloadExecutor::code(const std::vector<size_t>& indices) {
+  const KvLayout& layout = context_.layout;
+  const HostTier& host = context_.host_tier;
+  for (size_t index : indices) {
+    OffloadJob* job = &queue_.at(index);
+    job->stage = OffloadStage::kCoding;
+    ++coding_;
+    const Ticket ticket = context_.device.run_host(HostLane::kRead, [&layout, &host, job] {
+      job->coded = encode_block(layout, job->identity, host.at(job->host.slot()));
+      return Status{};
+    });
+    context_.tickets.on(ticket, [this, job](const Status&) {
+      --coding_;
+      job->stage = OffloadStage::kHeld;
+      coded_bytes_ += job->coded.record.stored_bytes();
+      context_.counters.staging_peak_bytes =
+          std::max(context_.counters.staging_peak_bytes, coded_bytes_);
+    });
+  }
 }
 
 void OffloadExecutor::write(const std::vector<size_t>& indices) {
@@ -207,16 +275,15 @@ void OffloadExecutor::write(const std::vector<size_t>& indices) {
     jobs.back()->tried = false;
   }
   const KvLayout& layout = context_.layout;
-  const HostTier& host = context_.host_tier;
   DiskTier& disk = *context_.disk;
   Conversations* conversations = context_.conversations;
   // A refusal pauses the queue; where nothing waits any more, the lane itself pauses.
   const bool pause = closing_ && jobs.front()->attempts > 0;
   const bool look_first = context_.loading;
   on_write_lane(
-      [&layout, &host, &disk, conversations, jobs, pause, look_first]() -> Status {
+      [&layout, &disk, conversations, jobs, pause, look_first]() -> Status {
         if (pause) std::this_thread::sleep_for(kClosingPause);
-        write_jobs(layout, host, disk, conversations, jobs, look_first);
+        write_jobs(layout, disk, conversations, jobs, look_first);
         return {};
       },
       [this, jobs](const Status&) { written(jobs); });
@@ -227,6 +294,7 @@ void OffloadExecutor::written(const std::vector<OffloadJob*>& jobs) {
     job->stage = OffloadStage::kHeld;
     if (!job->tried) continue;
     if (job->result.ok()) {
+      coded_bytes_ -= job->coded.record.stored_bytes();
       accept(*job);
     } else {
       refuse(*job);
@@ -286,6 +354,7 @@ void OffloadExecutor::give_up(OffloadJob* job, const Error& error) {
     const bool waits_for_it = job->order <= waiter.order && concerns(waiter, job->identity.hash);
     if (waits_for_it && waiter.status.ok()) waiter.status = error;
   }
+  if (!job->coded.payloads.empty()) coded_bytes_ -= job->coded.record.stored_bytes();
   queue_.remove(job);
 }
 

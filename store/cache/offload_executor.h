@@ -6,6 +6,9 @@
 //            before its parent's was accepted; a block counts as durable only after a flush
 // Threads    engine thread only; copies and writes are tickets
 // Not here   what to do next (store/cache/offload_plan.h), which block goes (block_ledger.h)
+//
+// The write lane is one: a flush that is due goes first, then the next slice of making room, then
+// writes; what can wait for a quiet moment (aging, trimming the index, upkeep) goes last.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +20,7 @@
 
 #include "store/cache/cache_context.h"
 #include "store/cache/offload_queue.h"
+#include "store/cache/write_budget.h"
 
 namespace ember {
 
@@ -31,7 +35,10 @@ struct ForeignRecord {
 
 class OffloadExecutor {
  public:
-  explicit OffloadExecutor(CacheContext& context) : context_(context), queue_(context) {}
+  explicit OffloadExecutor(CacheContext& context)
+      : context_(context),
+        queue_(context),
+        budget_(context.limits.write_bytes_per_day, context.clock.now_us()) {}
 
   // Records of the store that are not in the index.
   void add_foreign(std::span<const ForeignRecord> records);
@@ -56,11 +63,17 @@ class OffloadExecutor {
 
   // Plans and starts whatever can be started. To be called after anything.
   void advance();
-  bool busy() const { return !queue_.empty() || lane_busy_ || copies_ > 0; }
+  // What only waits for the next day's budget is not under way.
+  bool busy() const {
+    return (!queue_.empty() && !budget_used_up_) || lane_busy_ || copies_ > 0 || coding_ > 0;
+  }
   bool unflushed() const { return !unflushed_.empty(); }
   // From here on nothing waits for a better moment.
   void close() { closing_ = true; }
   void give_up_all();  // that is not under way
+
+  size_t waiting() const { return queue_.size(); }
+  uint64_t budget_left_bytes() const { return budget_.left_bytes(); }
 
  private:
   struct Unflushed {
@@ -85,6 +98,7 @@ class OffloadExecutor {
   bool copy_down(const std::vector<size_t>& indices);
   void copied_down(const std::vector<OffloadJob*>& jobs, const Status& status);
   // Writes.
+  void code(const std::vector<size_t>& indices);
   void write(const std::vector<size_t>& indices);
   void written(const std::vector<OffloadJob*>& jobs);
   void accept(OffloadJob& job);
@@ -96,10 +110,28 @@ class OffloadExecutor {
   bool make_quota_room(ScopeId payer, uint64_t bytes);
   uint64_t most_bytes(const OffloadJob& job) const;
   void erase_blocks(const std::vector<ForeignRecord>& blocks);
+  bool use_budget(OffloadView& view);
+  void charge_budget();
+  // Making room (offload_room.cc).
+  struct Victims {
+    std::vector<ForeignRecord> blocks;
+    std::vector<BlockHash> tails;
+    uint64_t bytes = 0;
+    bool empty() const { return blocks.empty() && tails.empty(); }
+  };
   bool make_room(OffloadJob& job);
+  bool add_victim(Victims& victims);
+  void add_victim(Victims& victims, const BlockLedger::DiskVictim& victim);
+  // Then asks the tier for room for `needed` bytes (0: for none).
+  void erase_victims(Victims victims, uint64_t needed);
   std::optional<ForeignRecord> take_foreign();
   void remember_unerased(std::span<const ForeignRecord> blocks);
   bool drop_oldest_tail();
+  void reclaim();
+  void upkeep();
+  bool trim_index();
+  bool drop_aged();
+  void use_quiet_lane();
   // Flushes.
   void flush();
   void flushed(size_t count, const Status& status);
@@ -128,6 +160,15 @@ class OffloadExecutor {
   std::vector<BlockHash> doomed_tails_;  // to be erased when the lane is free
   std::vector<ForeignRecord> doomed_blocks_;
   uint32_t copies_ = 0;                  // tickets under way
+  uint32_t coding_ = 0;                  // the same
+  uint64_t coded_bytes_ = 0;             // payloads in RAM
+  WriteBudget budget_;
+  uint64_t charged_bytes_ = 0;    // of what the disk tier has written since opening
+  bool budget_used_up_ = false;
+  uint64_t reclaim_needed_ = 0;   // room that the tier is making, slice by slice; 0: none
+  bool upkeep_due_ = false;
+  size_t most_indexed_ = 0;       // entries; 0: the index has not met its share yet
+  int64_t next_aging_us_ = 0;
   bool lane_busy_ = false;
   bool lane_wedged_ = false;   // its task has been away for longer than we are patient
   int64_t lane_since_us_ = 0;  // when it was handed over

@@ -1,112 +1,11 @@
-// Making room, flushing, and those who wait for durability.
+// Flushing, tails, and those who wait for durability.
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 #include "base/check.h"
 #include "store/cache/offload_executor.h"
 
 namespace ember {
-namespace {
-
-// Erased together, so that retiring an epoch pays: an epoch is 1/32 of the tier.
-constexpr uint64_t kEvictionShare = 32;
-// Of a record's metadata, beside its payload.
-constexpr uint64_t kRecordOverheadBytes = 4096;
-
-}  // namespace
-
-void OffloadExecutor::add_foreign(std::span<const ForeignRecord> records) {
-  for (const ForeignRecord& record : records) {
-    foreign_.push_back(record);
-    foreign_hashes_.insert(record.hash);
-  }
-  foreign_sorted_ = foreign_sorted_ && records.empty();
-}
-
-std::optional<ForeignRecord> OffloadExecutor::take_foreign() {
-  if (!std::exchange(foreign_sorted_, true)) {
-    std::sort(foreign_.begin(), foreign_.end(), [](const auto& a, const auto& b) {
-      return a.position < b.position;
-    });
-  }
-  while (!foreign_.empty()) {
-    const ForeignRecord record = foreign_.back();
-    foreign_.pop_back();
-    if (foreign_hashes_.erase(record.hash) > 0) return record;
-  }
-  return std::nullopt;
-}
-
-// Erases victims and asks the tier for room. False: there is nothing left that may go.
-bool OffloadExecutor::make_room(OffloadJob& job) {
-  if (context_.loading && !job.is_tail()) {
-    job.not_before_us = context_.clock.now_us() + context_.tuning.retry_us;
-    return !closing_;
-  }
-  if (++job.evictions > context_.tuning.eviction_rounds) return false;
-  if (job.is_tail()) return drop_oldest_tail();
-  context_.ledger.disk_is_full();
-
-  const uint64_t needed = job.coded.record.stored_bytes() + kRecordOverheadBytes;
-  const uint64_t wanted =
-      std::max(needed * 2, context_.disk_limit_bytes / kEvictionShare) * job.evictions;
-  std::vector<ForeignRecord> blocks;
-  std::vector<BlockHash> tails;
-  uint64_t freed = 0;
-  while (freed < wanted) {
-    if (const std::optional<ForeignRecord> foreign = take_foreign()) {
-      blocks.push_back(*foreign);
-      freed += foreign->stored_bytes;
-      ++context_.counters.evicted_blocks;
-      continue;
-    }
-    const std::optional<BlockLedger::DiskVictim> victim = context_.ledger.take_disk_victim();
-    if (!victim) break;
-    if (victim->tail) {
-      context_.tails.erase(victim->hash);
-      tails.push_back(victim->hash);
-    } else {
-      blocks.push_back({victim->hash, 0, victim->stored_bytes});
-      freed += victim->stored_bytes;
-    }
-  }
-  if (blocks.empty() && tails.empty() && job.evictions > 1) return false;
-  DiskTier* disk = context_.disk;
-  Conversations* conversations = context_.conversations;
-  const auto erased = std::make_shared<size_t>(0);  // of the blocks
-  on_write_lane(
-      [disk, conversations, blocks, tails, needed, erased]() -> Status {
-        for (; *erased < blocks.size(); ++*erased) EMBER_TRY(disk->erase(blocks[*erased].hash));
-        if (conversations != nullptr) {
-          for (const BlockHash& hash : tails) EMBER_TRY(conversations->erase_tail(hash));
-        }
-        // Whether it made enough shows when the block is put again.
-        static_cast<void>(disk->make_room(needed));
-        return {};
-      },
-      [this, blocks, tails, erased](const Status& status) {
-        if (status.ok()) return;
-        remember_unerased(std::span(blocks).subspan(*erased));
-        doomed_tails_.insert(doomed_tails_.end(), tails.begin(), tails.end());
-      });
-  return true;
-}
-
-// The index has forgotten them, so nothing else would ever erase them. The first is the deepest.
-void OffloadExecutor::remember_unerased(std::span<const ForeignRecord> blocks) {
-  for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
-    foreign_.push_back(*block);
-    foreign_hashes_.insert(block->hash);
-  }
-}
-
-bool OffloadExecutor::drop_oldest_tail() {
-  const std::optional<BlockHash> oldest = context_.tails.oldest();
-  if (!oldest) return false;
-  forget_tail(*oldest);
-  return true;
-}
 
 void OffloadExecutor::forget_tail(const BlockHash& hash) {
   context_.tails.erase(hash);
@@ -154,6 +53,7 @@ void OffloadExecutor::flush() {
 }
 
 void OffloadExecutor::flushed(size_t count, const Status& status) {
+  upkeep_due_ = status.ok();
   if (count == 0) return;
   // What is lost is not found again by flushing once more.
   const bool lost = !status.ok() && status.error().code == ErrorCode::kCancelled;
@@ -260,8 +160,16 @@ bool OffloadExecutor::sync_waits_for_flush() const {
 }
 
 void OffloadExecutor::settle_syncs() {
-  std::erase_if(syncs_, [&](const SyncWaiter& waiter) {
-    const bool queued = queue_.first_order() <= waiter.order;
+  std::erase_if(syncs_, [&](SyncWaiter& waiter) {
+    bool queued = queue_.first_order() <= waiter.order;
+    if (queued && budget_used_up_ && !lane_busy_) {
+      if (waiter.status.ok()) {
+        waiter.status = {ErrorCode::kBusy,
+                         "the day's write budget is used up: " + std::to_string(queue_.size()) +
+                             " blocks wait for the next, and are not durable"};
+      }
+      queued = false;
+    }
     if (queued || (waits_for_flush(waiter) && waiter.status.ok())) return false;
     answer(waiter);
     return true;

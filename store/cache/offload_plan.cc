@@ -17,6 +17,26 @@ bool has_no_parent(const OffloadItem& item) {
   return !item.parent_stored && item.parent_item == kNoItem;
 }
 
+// What can be coded now: as far as memory for it goes, in the order in which it will be written.
+std::vector<size_t> codable(const OffloadView& view) {
+  size_t coded = 0;
+  for (const OffloadItem& item : view.items) {
+    const bool holds = item.stage == OffloadStage::kCoding ||
+                       item.stage == OffloadStage::kWriting ||
+                       (item.stage == OffloadStage::kHeld && item.coded);
+    coded += holds ? 1 : 0;
+  }
+  std::vector<size_t> indices;
+  for (size_t i = 0; i < view.items.size() && coded < view.coded_blocks; ++i) {
+    const OffloadItem& item = view.items[i];
+    const bool waits = item.not_before_us > view.now_us && !view.closing;
+    if (item.stage != OffloadStage::kHeld || item.coded || waits) continue;
+    indices.push_back(i);
+    ++coded;
+  }
+  return indices;
+}
+
 // What can be written now: each with a parent that is stored or goes before it.
 std::vector<size_t> writable(const OffloadView& view) {
   std::vector<size_t> indices;
@@ -26,7 +46,7 @@ std::vector<size_t> writable(const OffloadView& view) {
     const bool waits = item.not_before_us > view.now_us && !view.closing;
     const bool after_parent =
         item.parent_stored || (item.parent_item != kNoItem && goes[item.parent_item] != 0);
-    if (item.stage != OffloadStage::kHeld || waits || !after_parent) continue;
+    if (item.stage != OffloadStage::kHeld || !item.coded || waits || !after_parent) continue;
     goes[i] = 1;
     indices.push_back(i);
   }
@@ -51,9 +71,11 @@ OffloadStep plan_offload(const OffloadView& view) {
       ++held;
     }
   }
-  if (!view.lane_idle || !step.drop.empty()) return step;
+  if (!step.drop.empty()) return step;
+  if (view.may_write) step.code = codable(view);
+  if (!view.lane_idle) return step;
   step.flush = flush_is_due(view);
-  if (!step.flush) step.write = writable(view);
+  if (!step.flush && view.may_write) step.write = writable(view);
   return step;
 }
 

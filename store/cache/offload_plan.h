@@ -1,5 +1,5 @@
-// Offload plan: what the offload queue does next: which blocks are copied down, which are written,
-// which are hopeless, and whether it is time to flush. Pure.
+// Offload plan: what the offload queue does next: which blocks are copied down, which are coded and
+// written, which are hopeless, and whether it is time to flush. Pure.
 //
 // Journey    block_cache -> [offload_plan] -> offload_executor
 // Invariant  a child is never written before its parent; no block waits for another that is no
@@ -18,7 +18,8 @@ namespace ember {
 enum class OffloadStage : uint8_t {
   kQueued,   // its only copy that we hold is on the device
   kCopying,  // on its way to a host slot
-  kHeld,     // in a host slot, to be written
+  kHeld,     // in a host slot, to be coded and written
+  kCoding,   // handed to a worker
   kWriting,  // handed to the write lane
 };
 
@@ -29,6 +30,7 @@ struct OffloadItem {
   bool parent_stored = true;     // on disk, or it has none
   size_t parent_item = kNoItem;  // where its parent is, earlier in this queue
   int64_t not_before_us = 0;     // pause after a refused write
+  bool coded = true;             // its payloads wait in RAM
 };
 
 struct OffloadView {
@@ -36,6 +38,8 @@ struct OffloadView {
   int64_t now_us = 0;
   size_t host_slots = 0;   // that offload may hold, those it holds included
   size_t write_batch = 8;  // blocks of one write task
+  size_t coded_blocks = 8;  // that may be coded and not yet written: bounds the staging memory
+  bool may_write = true;    // the day's budget of bytes is not used up
   bool lane_idle = true;   // no write, eviction or flush of ours is under way
   bool closing = false;    // no pause is worth waiting for
   // Accepted by the disk and not yet flushed.
@@ -49,6 +53,7 @@ struct OffloadView {
 struct OffloadStep {
   std::vector<size_t> drop;   // parents failed: these can never be written
   std::vector<size_t> copy;   // queued blocks to copy into host slots, in order
+  std::vector<size_t> code;   // items to code, in order
   std::vector<size_t> write;  // items to write as one task, in this order
   bool flush = false;
 };

@@ -207,7 +207,7 @@ void Reopening::enter(const Found& found) {
     // Asked for by a prompt, or computed anew, since opening.
     const BlockEntry& entry = ledger.entry(known);
     const bool same = entry.numerics_build == found.numerics_build && !entry.damaged;
-    if (same && !entry.in(Tier::kDisk)) {
+    if (same && found.epoch != 0 && !entry.in(Tier::kDisk)) {
       ledger.set_stored(known, static_cast<int32_t>(found.epoch & 0x7fffffffu),
                         found.stored_bytes);
     }
@@ -219,6 +219,11 @@ void Reopening::enter(const Found& found) {
   if (scope == kSharedScope && !found.publisher.empty()) {
     const Result<ScopeId> publisher = context_.scopes.add(found.publisher);
     if (publisher.ok()) ledger.set_publisher(block, *publisher);
+  }
+  if (found.epoch == 0) {  // a hole: the drive was full once, or its groups were damaged
+    ledger.add_hole(block);
+    holes_.push_back({found.hash, found.position, 0});
+    return release_children(found.hash, block);
   }
   ledger.set_stored(block, static_cast<int32_t>(found.epoch & 0x7fffffffu), found.stored_bytes);
   if (!walking_) offload_.forget_foreign(found.hash);
@@ -364,6 +369,16 @@ bool Reopening::read_block(DiskTier& disk, Prover& prover, const std::string& sc
   return true;
 }
 
+// Holes below which nothing is left are of no use. The deepest first.
+void Reopening::drop_empty_holes() {
+  std::sort(holes_.begin(), holes_.end(),
+            [](const auto& a, const auto& b) { return a.position > b.position; });
+  for (const ForeignRecord& hole : holes_) {
+    if (context_.ledger.forget_empty_hole(hole.hash)) offload_.add_foreign({&hole, 1});
+  }
+  holes_.clear();
+}
+
 void Reopening::finish() {
   walking_ = context_.loading = false;
   context_.ledger.loaded(context_.disk_limit_bytes);
@@ -384,6 +399,7 @@ void Reopening::finish() {
   waiting_tails_.clear();
   known_missing_.clear();
   ready_ = {};
+  drop_empty_holes();
   offload_.erase_tails(std::exchange(doomed_tails_, {}));
 }
 

@@ -90,6 +90,7 @@ class Reopening {
   void go_on();
   void enter_ready(size_t most);
   void enter(const Found& found);
+  void drop_empty_holes();
   void finish();
   std::optional<BlockId> parent_of(const std::string& scope, const BlockHash& parent,
                                    uint32_t position) const;
@@ -112,6 +113,7 @@ class Reopening {
   std::vector<Found> ready_;  // their parents are in the index; the next one is at the back
   std::unordered_multimap<BlockHash, Found> waiting_;            // by parent
   std::unordered_multimap<BlockHash, BlockHash> waiting_tails_;  // by parent
+  std::vector<ForeignRecord> holes_;              // records whose groups are lost
   std::vector<BlockHash> doomed_tails_;           // damaged, or without a parent
   std::unordered_set<BlockHash> asked_;           // the first block of each look-up under way
   std::unordered_set<BlockHash> known_missing_;   // answered already

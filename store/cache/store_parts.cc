@@ -62,7 +62,10 @@ Result<StoreParts> StoreParts::open(const std::string& path, const DiskPlan& pla
   const uint64_t turns_memtable = std::min(kConversationsMemtableBytes, memtable_bytes / 4);
   DiskTierOptions disk;
   disk.directory = parts.directory->path() + "/blocks";
-  disk.limit_bytes = plan.blocks_bytes;
+  disk.limit_bytes = plan.blocks_bytes + plan.ballast_bytes;
+  disk.ballast_bytes = plan.ballast_bytes;
+  disk.free_floor_bytes = plan.free_floor_bytes;
+  disk.write_bytes_per_s = plan.write_bytes_per_s;
   disk.memtable_bytes = memtable_bytes - turns_memtable;
   disk.block_cache_bytes = block_cache_bytes;
   disk.scan_later = true;
@@ -90,13 +93,13 @@ Status StoreParts::open_blocks(DiskTierOptions options, const BaseFileSystem& ba
     return {};
   }
   disk = std::move(*blocks);
-  // An existing store on a full disk can still be read.
+  // An existing store on a full disk can still be read, and is written again when it has space.
   const DiskTierStats opened = disk->stats();
   if (writable && opened.reading_only) {
-    writable = false;
+    writable = opened.waits_for_space;
     add_reason(reason, opened.health);
   }
-  return writable ? probe() : Status{};
+  return writable && !opened.reading_only ? probe() : Status{};
 }
 
 // A full disk is the business of those who make room; anything else that does not come back as it

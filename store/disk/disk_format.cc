@@ -82,6 +82,8 @@ std::string encode_epoch(std::string_view key, const EpochRow& row) {
   std::string body;
   append_value(body, row.bytes);
   append_value(body, row.live);
+  append_value(body, row.files);
+  append_value(body, static_cast<uint8_t>(row.rewritten ? 1 : 0));
   return sealed(key, std::move(body));
 }
 
@@ -92,6 +94,8 @@ std::optional<EpochRow> decode_epoch(std::string_view key, std::string_view valu
   EpochRow row;
   row.bytes = reader.read<uint64_t>();
   row.live = reader.read<uint32_t>();
+  row.files = reader.read<uint32_t>();
+  row.rewritten = reader.read<uint8_t>() != 0;
   if (!reader.finished()) return std::nullopt;
   return row;
 }

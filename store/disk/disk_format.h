@@ -8,7 +8,8 @@
 //
 //   family `data`      epoch 4, block hash 16, group 2    -> payload as the codec made it
 //   family `default`   'b', block hash 16                 -> block record
-//                      'e', epoch 4                       -> bytes 8, live blocks 4, checksum 8
+//                      'e', epoch 4                       -> bytes 8, live blocks 4, files 4,
+//                                                            rewritten 1, checksum 8
 //                      't', block hash 16                 -> last use 8, hits 4, checksum 8
 #pragma once
 
@@ -30,6 +31,8 @@ inline constexpr uint32_t kMaxEpoch = static_cast<uint32_t>(std::numeric_limits<
 struct EpochRow {
   uint64_t bytes = 0;  // payload put into the epoch, live or not
   uint32_t live = 0;   // blocks whose current record names the epoch
+  uint32_t files = 0;  // flushes that were asked for while it was open
+  bool rewritten = false;  // its groups were put again by reclaiming
 };
 
 std::string big_endian_32(uint32_t value);

@@ -1,6 +1,8 @@
 // Disk tier: opening, reading and proving.
 #include "store/disk_tier.h"
 
+#include <rocksdb/rate_limiter.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <utility>
@@ -8,6 +10,7 @@
 #include "base/check.h"
 #include "store/codec.h"
 #include "store/disk/disk_tier_impl.h"
+#include "store/disk/fast_crc32c.h"
 #include "store/disk/open_parts.h"
 #include "store/disk/rocksdb_status.h"
 #include "store/disk/torn_logs.h"
@@ -16,9 +19,10 @@ namespace ember {
 namespace {
 
 constexpr const char* kDataFamily = "data";
+constexpr int64_t kRefillUs = 10'000;  // of the rate limiter: short pauses rather than long ones
 
-// RocksDB's own checksums are verified too, at about 1 GB/s: without them a damaged table block
-// reaches RocksDB's decoders unchecked, and what these do with it is not in our hands.
+// RocksDB's own checksums are verified too: without them a damaged table block reaches RocksDB's
+// decoders unchecked, and what these do with it is not in our hands. The cost: fast_crc32c.h.
 rocksdb::ReadOptions read_options() {
   rocksdb::ReadOptions options;
   options.verify_checksums = true;
@@ -40,11 +44,16 @@ Result<std::unique_ptr<DiskTier>> open_disk_tier(const DiskTierOptions& options,
 
 DiskTierImpl::DiskTierImpl(const DiskTierOptions& options,
                            std::shared_ptr<rocksdb::FileSystem> base)
-    : options_(options), sizes_(plan_disk_sizes(options.limit_bytes)) {
+    : options_(options),
+      sizes_(plan_epochs(options.limit_bytes - std::min(options.ballast_bytes,
+                                                        options.limit_bytes))),
+      seam_(make_seam({options.directory, options.limit_bytes, options.read_only}, base)),
+      ballast_(options.directory, options.read_only ? 0 : options.ballast_bytes,
+               seam_.files->ledger()) {
   file_options_.root = options.directory;
   file_options_.limit_bytes = options.limit_bytes;
   file_options_.read_only = options.read_only;
-  seam_ = make_seam(file_options_, base);
+  find_file_system();
 }
 
 Result<std::unique_ptr<DiskTier>> DiskTierImpl::open(const DiskTierOptions& options,
@@ -56,12 +65,16 @@ Result<std::unique_ptr<DiskTier>> DiskTierImpl::open(const DiskTierOptions& opti
   if (!options.read_only) {
     static_cast<void>(mend_torn_logs(tier->seam_.files, options.directory, true));
   }
+  // Opening writes a little, and so do others of this store.
+  const bool full = tier->free_bytes() < tier->sizes_.margin_bytes;
+  if (full && !options.read_only) static_cast<void>(tier->release_ballast());
   if (options.read_only) {
     EMBER_TRY(tier->open_database(true));
   } else {
     EMBER_TRY(tier->open_for_writing_or_reading());
   }
   EMBER_TRY(tier->load_state(!options.scan_later));
+  tier->keep_ballast();
   return std::unique_ptr<DiskTier>(std::move(tier));
 }
 
@@ -90,6 +103,10 @@ Status DiskTierImpl::open_database(bool read_only) {
   if (!read_only) remove_unfinished_files(*seam_.files, options_.directory);
   rocksdb::DBOptions options = common_options(seam_, files);
   options.atomic_flush = true;
+  if (options_.write_bytes_per_s > 0) {
+    options.rate_limiter.reset(rocksdb::NewGenericRateLimiter(
+        static_cast<int64_t>(options_.write_bytes_per_s), kRefillUs));
+  }
   options.writable_file_max_buffer_size =
       std::clamp<uint64_t>(options_.memtable_bytes / 16, 64u << 10, 4u << 20);
   DiskFamilies families = disk_families(options_);
@@ -114,9 +131,12 @@ Status DiskTierImpl::open_database(bool read_only) {
 // A full or read-only disk still answers reads.
 Status DiskTierImpl::open_for_writing_or_reading() {
   Status writing = open_database(false);
+  const bool full = !writing.ok() && writing.error().code == ErrorCode::kCapacity;
+  if (full && release_ballast()) writing = open_database(false);
   if (writing.ok() || !unusable_now(writing.error().code)) return writing;
   if (!open_database(true).ok()) return writing;
   read_only_reason_ = writing.error().message;
+  waits_for_space_ = writing.error().code == ErrorCode::kCapacity;
   return {};
 }
 
@@ -196,6 +216,14 @@ Status DiskTierImpl::read_group(const BlockRecord& record, uint32_t group, Bytes
 DiskTierStats DiskTierImpl::stats() const {
   DiskTierStats stats;
   FileLedger& ledger = seam_.files->ledger();
+  {
+    MutexLock lock(state_mutex_);
+    stats = counters_;
+  }
+  stats.fast_checksums = crc32c_is_ours();
+  stats.free_bytes = free_bytes();
+  stats.free_floor_bytes = free_floor_bytes_;
+  stats.ballast_bytes = ballast_.held_bytes();
   stats.file_bytes = ledger.file_bytes();
   stats.limit_bytes = options_.limit_bytes;
   stats.written_bytes = ledger.written_bytes();
@@ -203,6 +231,7 @@ DiskTierStats DiskTierImpl::stats() const {
   {
     std::shared_lock hold(db_mutex_);
     stats.reading_only = read_only_;
+    stats.waits_for_space = read_only_ && waits_for_space_;
     if (trouble.empty() && !read_only_reason_.empty()) {
       trouble = "reading only: " + read_only_reason_;
     }
@@ -214,8 +243,6 @@ DiskTierStats DiskTierImpl::stats() const {
   stats.raw_bytes = raw_bytes_;
   stats.blocks = places_.size();
   stats.epochs = epochs_.size();
-  stats.retired_epochs = retired_epochs_;
-  stats.rewritten_bytes = rewritten_bytes_;
   return stats;
 }
 

@@ -10,6 +10,7 @@
 #include <rocksdb/db.h>
 #include <rocksdb/write_batch.h>
 
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -22,18 +23,14 @@
 
 #include "base/mutex.h"
 #include "store/disk/block_map.h"
+#include "store/disk/ballast.h"
 #include "store/disk/disk_format.h"
+#include "store/disk/epoch_loss.h"
+#include "store/disk_plan.h"
 #include "store/disk_tier.h"
 #include "store/disk/rocksdb_seam.h"
 
 namespace ember {
-
-// The sizes that follow from the limit on disk.
-struct DiskSizes {
-  uint64_t epoch_bytes = 0;   // an epoch is sealed before it passes this
-  uint64_t margin_bytes = 0;  // kept free for manifests and option files
-};
-DiskSizes plan_disk_sizes(uint64_t limit_bytes);
 
 // Where RocksDB's options for the two families are chosen.
 struct DiskFamilies {
@@ -60,7 +57,6 @@ class DiskTierImpl final : public DiskTier {
   Status read_group(const BlockRecord& record, uint32_t group, Bytes raw) override;
   Result<std::optional<FoundRecord>> read_as_found(const BlockHash& hash) override;
   Result<Scan> records_after(const std::optional<BlockHash>& after, size_t most) override;
-  std::vector<BlockHash> take_lost() override;
   Status probe() override;
   Status put(BlockRecord& record, std::span<const std::string> payloads) override;
   Status erase(const BlockHash& hash) override;
@@ -69,6 +65,9 @@ class DiskTierImpl final : public DiskTier {
   bool has_room(uint64_t stored_bytes) const override;
   Status make_room(uint64_t stored_bytes) override;
   Status checkpoint(const std::string& directory) override;
+  Result<bool> make_room_slice(uint64_t stored_bytes) override;
+  Result<bool> upkeep() override;
+  std::vector<BlockHash> take_lost() override;
   DiskTierStats stats() const override;
   Result<std::vector<std::string>> verify_files() override;
 
@@ -84,8 +83,21 @@ class DiskTierImpl final : public DiskTier {
     uint64_t bytes = 0;       // payload put into it, live or not
     uint64_t live_bytes = 0;  // of the blocks whose record names it
     uint32_t live = 0;
+    uint32_t files = 0;      // flushes that were asked for while it was open
+    bool rewritten = false;  // holds what reclaiming put again
     uint64_t dead_bytes() const { return bytes - live_bytes; }
   };
+  // New groups and those that are put again fill epochs of their own: what has lived long stays
+  // apart from what may go soon, and no epoch is rewritten for its files twice.
+  enum Stream : uint8_t { kNew, kAgain };
+  // An epoch that is being emptied, slice by slice.
+  struct Reclaim {
+    uint32_t epoch = 0;  // 0: none
+    bool crowded = false;
+    std::vector<BlockHash> live;
+    size_t next = 0;
+  };
+
   DiskTierImpl(const DiskTierOptions& options, std::shared_ptr<rocksdb::FileSystem> base);
 
   // disk_tier.cc
@@ -119,29 +131,46 @@ class DiskTierImpl final : public DiskTier {
   // disk_tier_write.cc
   Status check_writable();
   Status recover();
+  Status reopen();
+  Status check_room(uint64_t stored_bytes) const;
   Status write(rocksdb::WriteBatch& batch, bool may_wait);
-  Status put_now(BlockRecord& record, std::span<const std::string> payloads, bool may_wait);
+  Status open_epoch(Stream stream, uint64_t stored_bytes, uint32_t& epoch);
+  Status put_now(BlockRecord& record, std::span<const std::string> payloads, Stream stream);
   Status flush_now();
-  Status seal_epoch();
   // What the files may come to when `more_bytes` are put too.
   uint64_t needed_bytes(uint64_t more_bytes) const;
   void place_block(const BlockHash& hash, const Place& place) EMBER_REQUIRES(state_mutex_);
   void forget_block(const BlockHash& hash) EMBER_REQUIRES(state_mutex_);
-  void append_epoch_row(rocksdb::WriteBatch& batch, uint32_t epoch) EMBER_REQUIRES(state_mutex_);
 
   // disk_tier_reclaim.cc
   uint32_t choose_epoch() const;
-  Status retire(uint32_t epoch);
-  Status rewrite_live(uint32_t epoch);
+  uint32_t crowded_epoch() const;
+  Status begin_reclaim(uint32_t epoch, bool crowded);
+  Result<bool> reclaim_slice();  // true: not finished
   Status rewrite_block(const BlockHash& hash);
-  Status drop_epoch(uint32_t epoch);
+  Status drop_epoch(uint32_t epoch, rocksdb::WriteBatch& batch);
+  void await_deletions() const;
   void lower_ledger_limit();
+
+  // disk_tier_space.cc
+  void find_file_system();
+  uint64_t free_bytes() const;
+  // How many bytes are missing for `more_bytes` above the floor; 0: none.
+  uint64_t below_floor_bytes(uint64_t more_bytes) const;
+  bool release_ballast();
+  void keep_ballast();
+  Status leave_full_drive();
+  Status lose_epoch();
+  Result<std::vector<StoredBlock>> stored_blocks();
 
   std::string doing(std::string_view what) const;
 
   DiskTierOptions options_;
-  DiskSizes sizes_;
+  EpochSizes sizes_;
   Seam seam_;
+  Ballast ballast_;
+  std::string real_directory_;  // as it was at opening, without links: another may be current later
+  uint64_t free_floor_bytes_ = 0;
   LimitedFileSystemOptions file_options_;
 
   mutable std::shared_mutex db_mutex_;
@@ -150,6 +179,7 @@ class DiskTierImpl final : public DiskTier {
   rocksdb::ColumnFamilyHandle* data_ = nullptr;
   bool read_only_ = false;
   std::string read_only_reason_;  // empty when asked for
+  bool waits_for_space_ = false;
 
   Mutex walk_mutex_;
   std::shared_ptr<RecordWalk> walk_ EMBER_GUARDED_BY(walk_mutex_);  // where the last scan stopped
@@ -162,18 +192,22 @@ class DiskTierImpl final : public DiskTier {
   std::string unseen_from_ EMBER_GUARDED_BY(state_mutex_);
   std::unordered_set<BlockHash> erased_ EMBER_GUARDED_BY(state_mutex_);
   std::map<uint32_t, Epoch> epochs_ EMBER_GUARDED_BY(state_mutex_);
-  uint32_t current_epoch_ EMBER_GUARDED_BY(state_mutex_) = 1;
+  std::array<uint32_t, 2> open_epochs_ EMBER_GUARDED_BY(state_mutex_){};  // by stream; 0: none
+  uint32_t newest_epoch_ EMBER_GUARDED_BY(state_mutex_) = 0;
   uint64_t unflushed_bytes_ EMBER_GUARDED_BY(state_mutex_) = 0;
   uint64_t unflushed_blocks_ EMBER_GUARDED_BY(state_mutex_) = 0;
   uint64_t lost_blocks_ EMBER_GUARDED_BY(state_mutex_) = 0;  // accepted, gone before a flush
   uint64_t stored_bytes_ EMBER_GUARDED_BY(state_mutex_) = 0;
   uint64_t raw_bytes_ EMBER_GUARDED_BY(state_mutex_) = 0;
-  uint64_t retired_epochs_ EMBER_GUARDED_BY(state_mutex_) = 0;
-  uint64_t rewritten_bytes_ EMBER_GUARDED_BY(state_mutex_) = 0;
+  DiskTierStats counters_ EMBER_GUARDED_BY(state_mutex_);     // those since opening
+  std::vector<BlockHash> lost_ EMBER_GUARDED_BY(state_mutex_);  // not yet told
   std::string damage_note_ EMBER_GUARDED_BY(state_mutex_);  // found at opening; writes go on
-  std::vector<BlockHash> lost_ EMBER_GUARDED_BY(state_mutex_);  // the caller is to be told
-  bool dirty_ = false;            // write lane only: something waits for a flush
-  int64_t next_recovery_us_ = 0;  // write lane only
+  // Write lane only:
+  bool dirty_ = false;           // something waits for a flush
+  bool full_drive_ = false;      // a write found no space, and room has not been made since
+  uint32_t memtable_epoch_ = 0;  // whose groups wait for a flush; 0: none
+  Reclaim reclaim_;
+  int64_t next_recovery_us_ = 0;
 };
 
 }  // namespace ember

@@ -11,7 +11,6 @@ namespace ember {
 namespace {
 
 constexpr uint64_t kMiB = 1u << 20;
-constexpr uint64_t kLargestEpoch = 256 * kMiB;
 
 rocksdb::ColumnFamilyOptions plain_family(const std::shared_ptr<rocksdb::Cache>& cache) {
   rocksdb::ColumnFamilyOptions family;
@@ -31,13 +30,6 @@ rocksdb::ColumnFamilyOptions plain_family(const std::shared_ptr<rocksdb::Cache>&
 }
 
 }  // namespace
-
-DiskSizes plan_disk_sizes(uint64_t limit_bytes) {
-  DiskSizes sizes;
-  sizes.epoch_bytes = std::clamp<uint64_t>(limit_bytes / 32, kMiB, kLargestEpoch);
-  sizes.margin_bytes = std::clamp<uint64_t>(limit_bytes / 32, 256u << 10, 16 * kMiB);
-  return sizes;
-}
 
 DiskFamilies disk_families(const DiskTierOptions& options) {
   auto cache = rocksdb::NewLRUCache(std::max<uint64_t>(options.block_cache_bytes, 256u << 10), 2);

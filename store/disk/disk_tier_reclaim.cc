@@ -1,5 +1,8 @@
 // Disk tier: making room, a whole epoch at a time.
 #include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
 
 #include "base/check.h"
 #include "store/disk/disk_tier_impl.h"
@@ -10,6 +13,11 @@ namespace {
 
 // What opening a small database writes: a manifest, an options file.
 constexpr uint64_t kOpeningBytes = 128u << 10;
+// An epoch that was flushed more often has small files, of which no drive likes thousands.
+constexpr uint32_t kMostFiles = 8;
+// What one slice of reclaiming puts again at least, in about 10 ms.
+constexpr uint64_t kLeastSlice = uint64_t{8} << 20;
+constexpr int kMostLooks = 250;  // of 2 ms, for files that are about to be deleted
 
 }  // namespace
 
@@ -30,8 +38,9 @@ uint32_t DiskTierImpl::choose_epoch() const {
   uint32_t best = 0;
   uint64_t most_dead = 0;
   for (const auto& [number, epoch] : epochs_) {
+    const bool open = number == open_epochs_[kNew] || number == open_epochs_[kAgain];
     // An empty row is an epoch whose metadata was lost: what lies in it is not known, so drop it.
-    if (epoch.bytes == 0 && number != current_epoch_) return number;
+    if (epoch.bytes == 0 && !open) return number;
     if (epoch.dead_bytes() > 0 && epoch.dead_bytes() >= epoch.bytes / 4) return number;
     if (epoch.dead_bytes() > most_dead) {
       most_dead = epoch.dead_bytes();
@@ -41,84 +50,142 @@ uint32_t DiskTierImpl::choose_epoch() const {
   return best;
 }
 
+// A sealed epoch that is worth a rewriting for the number of its files alone; 0: none.
+uint32_t DiskTierImpl::crowded_epoch() const {
+  MutexLock lock(state_mutex_);
+  for (const auto& [number, epoch] : epochs_) {
+    const bool open = number == open_epochs_[kNew] || number == open_epochs_[kAgain];
+    if (!open && !epoch.rewritten && epoch.files > kMostFiles) return number;
+  }
+  return 0;
+}
+
 Status DiskTierImpl::make_room(uint64_t stored_bytes) {
+  bool more = true;
+  while (more) {
+    EMBER_ASSIGN(more, make_room_slice(stored_bytes));
+  }
+  return {};
+}
+
+Result<bool> DiskTierImpl::make_room_slice(uint64_t stored_bytes) {
   EMBER_TRY(check_writable());
   EMBER_TRY(see_all_places());
-  if (dirty_) EMBER_TRY(flush_now());
-  while (!has_room(stored_bytes)) {
-    uint32_t epoch = choose_epoch();
-    if (epoch == 0 && dirty_) {
-      // The newest blob file goes only when something is flushed after it.
-      EMBER_TRY(flush_now());
-      continue;
-    }
-    if (epoch == 0) {
-      return {ErrorCode::kCapacity,
-              doing("no epoch has anything erased, and " + std::to_string(stored_bytes) +
-                    " bytes do not fit within " + std::to_string(options_.limit_bytes))};
-    }
-    EMBER_TRY(retire(epoch));
-    lower_ledger_limit();
+  if (reclaim_.epoch == 0) {
+    // What waits in memory is counted generously; on disk it may fit.
+    if (!has_room(stored_bytes) && dirty_) EMBER_TRY(flush_now());
+    if (has_room(stored_bytes)) return false;
+    const uint32_t epoch = choose_epoch();
+    if (epoch == 0) return check_room(stored_bytes).error();
+    EMBER_TRY(begin_reclaim(epoch, false));
   }
-  return {};
+  EMBER_TRY(reclaim_slice());
+  // The newest blob file goes only when something is flushed after it.
+  if (reclaim_.epoch == 0 && dirty_ && !has_room(stored_bytes)) EMBER_TRY(flush_now());
+  return reclaim_.epoch != 0 || !has_room(stored_bytes);
 }
 
-Status DiskTierImpl::retire(uint32_t epoch) {
+Result<bool> DiskTierImpl::upkeep() {
+  EMBER_TRY(check_writable());
+  EMBER_TRY(see_all_places());
+  if (reclaim_.epoch == 0) {
+    keep_ballast();
+    const uint32_t epoch = crowded_epoch();
+    if (epoch == 0) return false;
+    EMBER_TRY(begin_reclaim(epoch, true));
+  }
+  EMBER_TRY(reclaim_slice());
+  return reclaim_.epoch != 0 || crowded_epoch() != 0;
+}
+
+// Errors: kCapacity when what is live in the epoch fits beside it neither within the limit nor on
+// the drive.
+Status DiskTierImpl::begin_reclaim(uint32_t epoch, bool crowded) {
+  if (memtable_epoch_ == epoch) EMBER_TRY(flush_now());
+  Reclaim reclaim{.epoch = epoch, .crowded = crowded, .live = {}, .next = 0};
   uint64_t live_bytes;
-  uint32_t live;
   {
     MutexLock lock(state_mutex_);
+    for (uint32_t& open : open_epochs_) {
+      if (open == epoch) open = 0;
+    }
     live_bytes = epochs_[epoch].live_bytes;
-    live = epochs_[epoch].live;
-    if (epoch == current_epoch_) ++current_epoch_;
-  }
-  uint64_t limit = seam_.files->ledger().limit_bytes();
-  if (live > 0 && needed_bytes(live_bytes + live * uint64_t{4096}) > limit) {
-    return {ErrorCode::kCapacity, doing("the " + std::to_string(live_bytes) +
-                                        " live bytes of its oldest epoch do not fit beside it")};
-  }
-  EMBER_TRY(rewrite_live(epoch));
-  EMBER_TRY(drop_epoch(epoch));
-  MutexLock lock(state_mutex_);
-  ++retired_epochs_;
-  return {};
-}
-
-Status DiskTierImpl::rewrite_live(uint32_t epoch) {
-  std::vector<BlockHash> live;
-  {
-    MutexLock lock(state_mutex_);
     for (const auto& [hash, place] : places_) {
-      if (place.epoch == epoch) live.push_back(hash);
+      if (place.epoch == epoch) reclaim.live.push_back(hash);
+    }
+  }
+  if (!reclaim.live.empty()) {
+    const uint64_t more = live_bytes + reclaim.live.size() * uint64_t{4096};
+    if (more + sizes_.margin_bytes > free_bytes()) static_cast<void>(release_ballast());
+    if (needed_bytes(more) > seam_.files->ledger().limit_bytes() ||
+        more + sizes_.margin_bytes > free_bytes()) {
+      return {ErrorCode::kCapacity, doing("the " + std::to_string(live_bytes) +
+                                          " live bytes of epoch " + std::to_string(epoch) +
+                                          " do not fit beside it")};
     }
   }
   // In the order of keys, so that a run is the same every time and reads go forward.
-  std::sort(live.begin(), live.end());
-  for (const BlockHash& hash : live) EMBER_TRY(rewrite_block(hash));
+  std::sort(reclaim.live.begin(), reclaim.live.end());
+  reclaim_ = std::move(reclaim);
   return {};
+}
+
+Result<bool> DiskTierImpl::reclaim_slice() {
+  const uint64_t slice = std::max(kLeastSlice, sizes_.epoch_bytes / 8);
+  const auto put_again = [this] {
+    MutexLock lock(state_mutex_);
+    return counters_.rewritten_bytes;
+  };
+  const uint64_t before = put_again();
+  Status status;
+  while (status.ok() && reclaim_.next < reclaim_.live.size() && put_again() - before < slice) {
+    status = rewrite_block(reclaim_.live[reclaim_.next++]);
+  }
+  if (status.ok() && reclaim_.next < reclaim_.live.size()) return true;
+  const Reclaim done = std::exchange(reclaim_, {});
+  // Given up half way, an epoch is only emptier than it was.
+  EMBER_TRY(status);
+  rocksdb::WriteBatch batch;
+  EMBER_TRY(drop_epoch(done.epoch, batch));
+  lower_ledger_limit();
+  keep_ballast();
+  MutexLock lock(state_mutex_);
+  if (done.crowded) ++counters_.crowded_epochs;
+  return false;
 }
 
 // Only what is proven gets a new life. Damage is kept aside, and its record stays: a hole, healed
 // by a new commit; its groups go with the epoch.
 Status DiskTierImpl::rewrite_block(const BlockHash& hash) {
+  {
+    MutexLock lock(state_mutex_);
+    const auto place = places_.find(hash);
+    if (place == places_.end() || place->second.epoch != reclaim_.epoch) return {};
+  }
   BlockRecord record;
   std::vector<std::string> payloads;
   Status proven = read_proven(hash, record, payloads);
   if (!proven.ok()) proven = read_proven(hash, record, payloads);
-  if (!proven.ok()) {
-    lose_block(hash, proven.error());
-    return {};
-  }
-  EMBER_TRY(put_now(record, payloads, true));
-  MutexLock lock(state_mutex_);
-  rewritten_bytes_ += record.stored_bytes();
+  if (proven.ok()) return put_now(record, payloads, kAgain);
+  lose_block(hash, proven.error());
   return {};
 }
 
-Status DiskTierImpl::drop_epoch(uint32_t epoch) {
+// RocksDB deletes a file in the background when another of its jobs has just looked at it; until
+// then it would seem as if more had to go.
+void DiskTierImpl::await_deletions() const {
+  for (int look = 0; look < kMostLooks; ++look) {
+    uint64_t live = 0;
+    const std::string& property = rocksdb::DB::Properties::kLiveBlobFileSize;
+    const bool known = db_->GetIntProperty(data_, property, &live);
+    if (!known || seam_.files->ledger().bytes_of(".blob") <= live) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+Status DiskTierImpl::drop_epoch(uint32_t epoch, rocksdb::WriteBatch& batch) {
   std::string begin = data_epoch_key(epoch);
   std::string end = data_epoch_key(epoch + 1);
-  rocksdb::WriteBatch batch;
   // The range and not the known keys: orphans, whose metadata was lost, go too.
   batch.DeleteRange(data_, begin, end);
   EMBER_TRY(write(batch, true));
@@ -132,15 +199,18 @@ Status DiskTierImpl::drop_epoch(uint32_t epoch) {
   if (status.ok()) status = db_->DisableFileDeletions();
   if (status.ok()) status = db_->EnableFileDeletions(true);
   if (!status.ok()) {
+    full_drive_ = full_drive_ || status.IsNoSpace();
     seam_.health->report(status.ToString());
     return rocksdb_error(status, doing("retiring an epoch"));
   }
+  await_deletions();
   // Only now: after a crash before this the row says that there is something to retire.
   rocksdb::WriteBatch row;
   row.Delete(meta_, epoch_key(epoch));
   EMBER_TRY(write(row, true));
   MutexLock lock(state_mutex_);
   epochs_.erase(epoch);
+  ++counters_.retired_epochs;
   return {};
 }
 

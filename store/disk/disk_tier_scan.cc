@@ -152,7 +152,11 @@ Status DiskTierImpl::load_state(bool all) {
       const std::optional<uint32_t> epoch = epoch_of_key(walk.key());
       if (!epoch) continue;
       // A damaged row still names its epoch: all of it counts as dead.
-      epochs_[*epoch].bytes = decode_epoch(walk.key(), walk.value()).value_or(EpochRow{}).bytes;
+      const EpochRow row = decode_epoch(walk.key(), walk.value()).value_or(EpochRow{});
+      Epoch& state = epochs_[*epoch];
+      state.bytes = row.bytes;
+      state.files = row.files;
+      state.rewritten = row.rewritten;
     }
     gaps = walk.gaps();
     if (gaps > 0) damage_note_ = "some epoch rows are unreadable: " + walk.damage().ToString();
@@ -160,9 +164,11 @@ Status DiskTierImpl::load_state(bool all) {
   // Each record's epoch has a row; only where rows are lost do the records have to tell the newest.
   if (all || gaps > 0) EMBER_TRY(see_all_places());
   MutexLock lock(state_mutex_);
-  const uint32_t newest = epochs_.empty() ? 0 : epochs_.rbegin()->first;
-  const bool goes_on = newest > 0 && epochs_[newest].bytes < sizes_.epoch_bytes;
-  current_epoch_ = goes_on ? newest : newest + 1;
+  newest_epoch_ = epochs_.empty() ? 0 : epochs_.rbegin()->first;
+  const auto last = epochs_.find(newest_epoch_);
+  const bool goes_on = last != epochs_.end() && !last->second.rewritten &&
+                       last->second.bytes < sizes_.epoch_bytes;
+  open_epochs_ = {goes_on ? newest_epoch_ : 0, 0};
   return {};
 }
 

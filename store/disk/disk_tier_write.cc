@@ -36,13 +36,29 @@ uint64_t DiskTierImpl::needed_bytes(uint64_t more_bytes) const {
 }
 
 bool DiskTierImpl::has_room(uint64_t stored_bytes) const {
-  // An epoch's worth stays free, so that retiring one can always put its live groups again.
-  uint64_t more = stored_bytes + kTypicalOverhead + sizes_.epoch_bytes;
-  return needed_bytes(more) <= options_.limit_bytes;
+  const uint64_t more = stored_bytes + kTypicalOverhead;
+  // An epoch's worth stays free, so that retiring one can always put its live groups again; and the
+  // ballast's, while the drive was too full for it.
+  const uint64_t reserve = sizes_.epoch_bytes + ballast_.missing_bytes();
+  return needed_bytes(more + reserve) <= options_.limit_bytes && below_floor_bytes(more) == 0;
+}
+
+Status DiskTierImpl::check_room(uint64_t stored_bytes) const {
+  if (has_room(stored_bytes)) return {};
+  const uint64_t missing = below_floor_bytes(stored_bytes + kTypicalOverhead);
+  if (missing > seam_.files->ledger().file_bytes() - ballast_.held_bytes()) {
+    return {ErrorCode::kIo, doing("others have filled its drive: " + std::to_string(free_bytes()) +
+                                  " bytes are free, " + std::to_string(free_floor_bytes_) +
+                                  " are to stay free, and giving up every block would not do")};
+  }
+  return {ErrorCode::kCapacity, doing("no room for " + std::to_string(stored_bytes) +
+                                      " bytes within " + std::to_string(options_.limit_bytes) +
+                                      " and above a floor of " +
+                                      std::to_string(free_floor_bytes_) + " free bytes")};
 }
 
 Status DiskTierImpl::check_writable() {
-  bool trouble = db_ == nullptr || read_only_ || !seam_.health->text().empty();
+  bool trouble = db_ == nullptr || read_only_ || full_drive_ || !seam_.health->text().empty();
   if (!trouble) return {};
   if (options_.read_only) return {ErrorCode::kUnsupported, doing("opened for reading only")};
   return recover();
@@ -56,16 +72,20 @@ Status DiskTierImpl::recover() {
   if (reason.empty()) reason = read_only_reason_;
   if (now < next_recovery_us_) return {ErrorCode::kBusy, doing("not writable: " + reason)};
   next_recovery_us_ = now + kRecoveryPauseUs;
-  if (db_ != nullptr && !read_only_) {
-    rocksdb::Status resumed = db_->Resume();
-    if (resumed.ok()) {
-      seam_.health->clear();
-      next_recovery_us_ = 0;
-      return {};
-    }
+  if (db_ == nullptr || read_only_) return reopen();
+  rocksdb::Status resumed = db_->Resume();
+  if (resumed.IsNoSpace() && release_ballast()) resumed = db_->Resume();
+  if (!resumed.ok()) {
     Error error = rocksdb_error(resumed, doing("not writable: " + reason));
     if (error.code == ErrorCode::kCapacity || error.code == ErrorCode::kBusy) return error;
+    return reopen();
   }
+  seam_.health->clear();
+  next_recovery_us_ = 0;
+  return leave_full_drive();
+}
+
+Status DiskTierImpl::reopen() {
   std::unique_lock hold(db_mutex_);
   {
     MutexLock lock(state_mutex_);
@@ -74,6 +94,8 @@ Status DiskTierImpl::recover() {
   }
   close_database();
   dirty_ = false;
+  memtable_epoch_ = 0;
+  reclaim_ = {};
   seam_.files->ledger().scan(options_.directory);
   read_only_reason_.clear();
   EMBER_TRY(open_for_writing_or_reading());
@@ -92,6 +114,7 @@ Status DiskTierImpl::write(rocksdb::WriteBatch& batch, bool may_wait) {
     dirty_ = true;
     return {};
   }
+  full_drive_ = full_drive_ || status.IsNoSpace();
   Error error = rocksdb_error(status, doing("write"));
   if (error.code != ErrorCode::kBusy) seam_.health->report(status.ToString());
   return error;
@@ -130,55 +153,60 @@ void DiskTierImpl::place_block(const BlockHash& hash, const Place& place) {
   ++epoch.live;
 }
 
-void DiskTierImpl::append_epoch_row(rocksdb::WriteBatch& batch, uint32_t epoch) {
-  std::string key = epoch_key(epoch);
-  const Epoch& state = epochs_[epoch];
-  batch.Put(meta_, key, encode_epoch(key, {state.bytes, state.live}));
-}
-
-Status DiskTierImpl::seal_epoch() {
-  // Flushed first, so that no blob file holds groups of two epochs.
-  EMBER_TRY(flush_now());
-  MutexLock lock(state_mutex_);
-  EMBER_CHECK(current_epoch_ < kMaxEpoch, "epoch numbers are used up");
-  ++current_epoch_;
+// The epoch that groups of this stream go to. No blob file holds groups of two epochs: dropping one
+// would not give its bytes back.
+Status DiskTierImpl::open_epoch(Stream stream, uint64_t stored_bytes, uint32_t& epoch) {
+  {
+    MutexLock lock(state_mutex_);
+    uint32_t& open = open_epochs_[stream];
+    const uint64_t bytes = open == 0 ? 0 : epochs_[open].bytes;
+    if (bytes > 0 && bytes + stored_bytes > sizes_.epoch_bytes) open = 0;
+    if (open == 0) {
+      EMBER_CHECK(newest_epoch_ < kMaxEpoch, "epoch numbers are used up");
+      open = ++newest_epoch_;
+      epochs_[open].rewritten = stream == kAgain;
+    }
+    epoch = open;
+  }
+  if (memtable_epoch_ != 0 && memtable_epoch_ != epoch) return flush_now();
   return {};
 }
 
 Status DiskTierImpl::put_now(BlockRecord& record, std::span<const std::string> payloads,
-                             bool may_wait) {
-  uint64_t stored = record.stored_bytes();
-  bool full;
-  {
-    MutexLock lock(state_mutex_);
-    uint64_t bytes = epochs_[current_epoch_].bytes;
-    full = bytes > 0 && bytes + stored > sizes_.epoch_bytes;
-  }
-  if (full) EMBER_TRY(seal_epoch());
-
+                             Stream stream) {
+  const uint64_t stored = record.stored_bytes();
+  const uint32_t former_epoch = record.epoch;
+  uint32_t epoch = 0;
+  EMBER_TRY(open_epoch(stream, stored, epoch));
+  record.epoch = epoch;
   rocksdb::WriteBatch batch;
-  uint32_t former_epoch = record.epoch;
+  for (uint32_t group = 0; group < payloads.size(); ++group) {
+    batch.Put(data_, data_key(epoch, record.hash, group), payloads[group]);
+  }
+  batch.Put(meta_, block_key(record.hash), encode_record(record));
   {
     MutexLock lock(state_mutex_);
-    record.epoch = current_epoch_;
-    for (uint32_t group = 0; group < payloads.size(); ++group) {
-      batch.Put(data_, data_key(record.epoch, record.hash, group), payloads[group]);
-    }
-    batch.Put(meta_, block_key(record.hash), encode_record(record));
-    Epoch after = epochs_[record.epoch];
-    std::string key = epoch_key(record.epoch);
-    batch.Put(meta_, key, encode_epoch(key, {after.bytes + stored, after.live + 1}));
+    const Epoch& now = epochs_[epoch];
+    const std::string key = epoch_key(epoch);
+    batch.Put(meta_, key,
+              encode_epoch(key, {now.bytes + stored, now.live + 1, now.files, now.rewritten}));
   }
-  Status status = write(batch, may_wait);
+  Status status = write(batch, stream == kAgain);
   if (!status.ok()) {
     record.epoch = former_epoch;
     return status;
   }
+  memtable_epoch_ = epoch;
   MutexLock lock(state_mutex_);
-  epochs_[record.epoch].bytes += stored;
+  epochs_[epoch].bytes += stored;
   place_block(record.hash, place_of(record));
   unflushed_bytes_ += stored + overhead_bytes(record);
-  ++unflushed_blocks_;
+  if (stream == kNew) {
+    ++unflushed_blocks_;
+    counters_.accepted_bytes += stored;
+  } else {
+    counters_.rewritten_bytes += stored;
+  }
   return {};
 }
 
@@ -188,11 +216,8 @@ Status DiskTierImpl::put(BlockRecord& record, std::span<const std::string> paylo
     EMBER_CHECK(payloads[i].size() == record.groups[i].stored_bytes, "a payload of another size");
   }
   EMBER_TRY(check_writable());
-  if (!has_room(record.stored_bytes())) {
-    return {ErrorCode::kCapacity, doing("no room for " + std::to_string(record.stored_bytes()) +
-                                        " bytes within " + std::to_string(options_.limit_bytes))};
-  }
-  return put_now(record, payloads, false);
+  EMBER_TRY(check_room(record.stored_bytes()));
+  return put_now(record, payloads, kNew);
 }
 
 Status DiskTierImpl::erase(const BlockHash& hash) {
@@ -237,6 +262,7 @@ Status DiskTierImpl::flush_now() {
   options.allow_write_stall = true;
   rocksdb::Status status = db_->Flush(options, {meta_, data_});
   if (!status.ok()) {
+    full_drive_ = full_drive_ || status.IsNoSpace();
     Error error = rocksdb_error(status, doing("flush"));
     seam_.health->report(status.ToString());
     return error;
@@ -244,12 +270,15 @@ Status DiskTierImpl::flush_now() {
   dirty_ = false;
   MutexLock lock(state_mutex_);
   unflushed_bytes_ = unflushed_blocks_ = 0;
+  const auto flushed = epochs_.find(std::exchange(memtable_epoch_, 0));
+  if (flushed != epochs_.end()) ++flushed->second.files;
   return {};
 }
 
 Status DiskTierImpl::flush() {
   EMBER_TRY(check_writable());
   if (dirty_) EMBER_TRY(flush_now());
+  keep_ballast();
   MutexLock lock(state_mutex_);
   uint64_t lost = std::exchange(lost_blocks_, 0);
   if (lost == 0) return {};

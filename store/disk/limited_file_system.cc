@@ -213,6 +213,13 @@ uint64_t FileLedger::size_of(const std::string& path) const {
   return it == sizes_.end() ? 0 : it->second;
 }
 
+uint64_t FileLedger::bytes_of(std::string_view extension) const {
+  MutexLock lock(mutex_);
+  uint64_t bytes = 0;
+  for (const auto& [path, size] : sizes_) bytes += path.ends_with(extension) ? size : 0;
+  return bytes;
+}
+
 LimitedFileSystem::LimitedFileSystem(const std::shared_ptr<rocksdb::FileSystem>& base,
                                      const LimitedFileSystemOptions& options)
     : FileSystemWrapper(base),

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/mutex.h"
 
@@ -41,6 +42,7 @@ class FileLedger {
   uint64_t rewritable_bytes() const;
   uint64_t written_bytes() const;
   uint64_t size_of(const std::string& path) const;
+  uint64_t bytes_of(std::string_view extension) const;  // Cost: linear in the files
 
  private:
   void set_locked(const std::string& path, uint64_t size) EMBER_REQUIRES(mutex_);

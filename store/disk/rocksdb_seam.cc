@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "store/disk/ballast.h"
 #include "store/disk/rocksdb_log_check.h"
 
 namespace ember {
@@ -44,6 +45,11 @@ void add(std::vector<std::string>& names, const std::string& name) {
 
 void HealthBoard::OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* status) {
   report(status->ToString());
+}
+
+void HealthBoard::OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status,
+                                       bool* auto_recovery) {
+  *auto_recovery = false;
 }
 
 void HealthBoard::OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& info) {
@@ -124,6 +130,7 @@ std::vector<std::string> unreadable_files(rocksdb::DB& db, const std::string& di
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(directory, error)) {
     std::string name = entry.path().filename().string();
+    if (name == kBallastName) continue;  // holds nothing
     if (!can_read_whole(entry.path())) add(names, name);
     if (name.starts_with("MANIFEST-") && !log_file_is_whole(entry.path().string())) {
       add(names, name);

@@ -24,6 +24,10 @@ namespace ember {
 class HealthBoard final : public rocksdb::EventListener {
  public:
   void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* status) override;
+  // RocksDB would look every five seconds whether a full drive has space again, and answer "busy"
+  // until then; who asks it to resume knows better when.
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason reason, rocksdb::Status error,
+                            bool* auto_recovery) override;
   void OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& info) override;
 
   void report(const std::string& text);

@@ -47,7 +47,11 @@ void CacheHarness::reopen() {
   options.access_log_bytes = options_.access_log_bytes;
   options.tenants = options_.tenants;
   options.scrub_bytes_per_second = options_.scrub_bytes_per_second;
+  options.write_bytes_per_day = options_.write_bytes_per_day;
+  options.max_age_us = options_.max_age_us;
   RamPlan plan;
+  plan.index_bytes = options_.index_bytes;
+  plan.staging_bytes = options_.staging_bytes;
   plan.device_slots = options_.device_slots;
   plan.host_slots = options_.host_slots;
   StoreParts parts;

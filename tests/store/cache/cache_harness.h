@@ -43,6 +43,10 @@ struct HarnessOptions {
   bool may_fail_to_open = false;  // the power may go while it opens
   std::function<void()> after_step = [] {};
   std::function<bool()> cut_off = [] { return false; };  // then nothing is waited for any more
+  uint64_t index_bytes = 0;    // shares of RAM; 0: no limit
+  uint64_t staging_bytes = 0;
+  uint64_t write_bytes_per_day = 0;
+  int64_t max_age_us = 0;
 };
 
 class CacheHarness {

@@ -2,6 +2,7 @@
 #include "tests/store/cache/memory_store.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "store/codec.h"
 
@@ -93,6 +94,7 @@ class MemoryDisk final : public DiskTier {
     MutexLock lock(store_.mutex);
     if (record.position > 0 && !store_.blocks.contains(record.parent)) ++store_.order_faults;
     record.epoch = epoch_++;
+    store_.written_bytes += record.stored_bytes();
     ++store_.puts;
     MemoryStore::Block& block = store_.blocks[record.hash];
     block = {record, {}, {payloads.begin(), payloads.end()}, false};
@@ -132,6 +134,8 @@ class MemoryDisk final : public DiskTier {
   DiskTierStats stats() const override {
     DiskTierStats stats;
     stats.stored_bytes = store_.stored_bytes();
+    stats.written_bytes = store_.written_bytes;
+    stats.lost_blocks = store_.lost_blocks;
     stats.health = "ok";
     return stats;
   }
@@ -139,7 +143,7 @@ class MemoryDisk final : public DiskTier {
 
  private:
   MemoryStore& store_;
-  uint32_t epoch_ = 0;
+  uint32_t epoch_ = 1;
 };
 
 class MemoryConversations final : public Conversations {
@@ -186,6 +190,14 @@ class MemoryConversations final : public Conversations {
 };
 
 }  // namespace
+
+void MemoryStore::lose(const BlockHash& hash) {
+  MutexLock lock(mutex);
+  blocks.at(hash).record.epoch = 0;
+  blocks.at(hash).payloads.assign(blocks.at(hash).payloads.size(), "gone");
+  lost.push_back(hash);
+  ++lost_blocks;
+}
 
 uint64_t MemoryStore::stored_bytes() {
   MutexLock lock(mutex);

@@ -44,7 +44,13 @@ struct MemoryStore {
   std::function<void(Bytes)> after_read;  // changes what was proven
   std::atomic<uint64_t> reads{0};
 
+  // What puts have brought, as bytes written to a drive.
+  std::atomic<uint64_t> written_bytes{0};
+  std::atomic<uint64_t> lost_blocks{0};
+
   uint64_t stored_bytes();
+  // As a full drive would: the block's groups are gone, its record stays as a hole.
+  void lose(const BlockHash& hash);
   // What a power cut leaves.
   void lose_unflushed();
   // Changes one byte of a block's payload.

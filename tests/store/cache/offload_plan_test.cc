@@ -46,6 +46,26 @@ TEST(OffloadPlanTest, WritesParentsBeforeChildrenAndLetsOthersPass) {
   EXPECT_TRUE(plan_offload(view).write.empty());
 }
 
+TEST(OffloadPlanTest, CodesInOrderAsFarAsMemoryGoesAndWritesWhatIsCoded) {
+  std::vector<OffloadItem> items = {item(OffloadStage::kHeld), item(OffloadStage::kHeld, false, 0),
+                                    item(OffloadStage::kHeld, false, 1),
+                                    item(OffloadStage::kHeld)};
+  items[1].coded = items[2].coded = items[3].coded = false;
+  OffloadView view;
+  view.items = items;
+  view.coded_blocks = 3;
+  OffloadStep step = plan_offload(view);
+  EXPECT_EQ(step.code, (Indices{1, 2})) << "the first is one of the three";
+  EXPECT_EQ(step.write, (Indices{0}));
+  view.lane_idle = false;
+  EXPECT_EQ(plan_offload(view).code, (Indices{1, 2})) << "coding goes on beside a write";
+  view.may_write = false;
+  view.lane_idle = true;
+  step = plan_offload(view);
+  EXPECT_TRUE(step.code.empty());
+  EXPECT_TRUE(step.write.empty()) << "the budget is used up";
+}
+
 TEST(OffloadPlanTest, RefusedBlockHoldsBackItsDescendantsOnly) {
   const std::vector<OffloadItem> items = {item(OffloadStage::kHeld, true, kNoItem, 100),
                                           item(OffloadStage::kHeld, false, 0),

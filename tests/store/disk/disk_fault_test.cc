@@ -68,7 +68,7 @@ TEST_P(DiskFaultTest, WritesFailReadsGoOnAndItGetsUpAgain) {
   auto weather = std::make_shared<std::atomic<Weather>>(Weather::kFine);
   auto opened = DiskTierImpl::open(small_tier(folder.sub("blocks"), 16u << 20),
                                    std::make_shared<FaultyFileSystem>(weather));
-  ASSERT_TRUE(opened.ok());
+  ASSERT_TRUE(opened.ok()) << opened.error().message;
   DiskTier& tier = **opened;
   MadeBlock safe = make_block(1, 2, 20000), waiting = make_block(2, 2, 20000);
   ASSERT_TRUE(tier.put(safe.record, safe.payloads).ok());

@@ -1,0 +1,204 @@
+// Making room on the disk: which blocks go, and the tier's slices of reclaiming.
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "store/cache/offload_executor.h"
+
+namespace ember {
+namespace {
+
+// Erased together, so that retiring an epoch pays: an epoch is 1/32 of the tier.
+constexpr uint64_t kEvictionShare = 32;
+// Of a record's metadata, beside its payload.
+constexpr uint64_t kRecordOverheadBytes = 4096;
+constexpr size_t kTrimShare = 64;    // of the entries, that go together
+constexpr size_t kAgedAtOnce = 256;  // blocks
+constexpr int64_t kAgingPauseUs = 60'000'000;
+
+}  // namespace
+
+void OffloadExecutor::add_foreign(std::span<const ForeignRecord> records) {
+  for (const ForeignRecord& record : records) {
+    foreign_.push_back(record);
+    foreign_hashes_.insert(record.hash);
+  }
+  foreign_sorted_ = foreign_sorted_ && records.empty();
+}
+
+std::optional<ForeignRecord> OffloadExecutor::take_foreign() {
+  if (!std::exchange(foreign_sorted_, true)) {
+    std::sort(foreign_.begin(), foreign_.end(), [](const auto& a, const auto& b) {
+      return a.position < b.position;
+    });
+  }
+  while (!foreign_.empty()) {
+    const ForeignRecord record = foreign_.back();
+    foreign_.pop_back();
+    if (foreign_hashes_.erase(record.hash) > 0) return record;
+  }
+  return std::nullopt;
+}
+
+void OffloadExecutor::add_victim(Victims& victims, const BlockLedger::DiskVictim& victim) {
+  if (victim.tail) {
+    context_.tails.erase(victim.hash);
+    victims.tails.push_back(victim.hash);
+    return;
+  }
+  victims.blocks.push_back({victim.hash, 0, victim.stored_bytes});
+  victims.bytes += victim.stored_bytes;
+}
+
+// False: there is nothing left that may go.
+bool OffloadExecutor::add_victim(Victims& victims) {
+  if (const std::optional<ForeignRecord> foreign = take_foreign()) {
+    victims.blocks.push_back(*foreign);
+    victims.bytes += foreign->stored_bytes;
+    ++context_.counters.evicted_blocks;
+    return true;
+  }
+  const std::optional<BlockLedger::DiskVictim> victim = context_.ledger.take_disk_victim();
+  if (victim) add_victim(victims, *victim);
+  return victim.has_value();
+}
+
+// Erases victims and asks the tier for room. False: there is nothing left that may go.
+bool OffloadExecutor::make_room(OffloadJob& job) {
+  if (context_.loading && !job.is_tail()) {
+    job.not_before_us = context_.clock.now_us() + context_.tuning.retry_us;
+    return !closing_;
+  }
+  if (++job.evictions > context_.tuning.eviction_rounds) return false;
+  if (job.is_tail()) return drop_oldest_tail();
+  context_.ledger.disk_is_full();
+
+  const uint64_t needed = job.coded.record.stored_bytes() + kRecordOverheadBytes;
+  const uint64_t wanted =
+      std::max(needed * 2, context_.disk_limit_bytes / kEvictionShare) * job.evictions;
+  Victims victims;
+  while (victims.bytes < wanted && add_victim(victims)) {
+  }
+  if (victims.empty() && job.evictions > 1) return false;
+  erase_victims(std::move(victims), needed);
+  return true;
+}
+
+void OffloadExecutor::erase_victims(Victims victims, uint64_t needed) {
+  DiskTier* disk = context_.disk;
+  Conversations* conversations = context_.conversations;
+  struct Outcome {
+    size_t erased = 0;  // of the blocks
+    bool more = false;
+  };
+  const auto outcome = std::make_shared<Outcome>();
+  const auto given = std::make_shared<const Victims>(std::move(victims));
+  on_write_lane(
+      [disk, conversations, given, needed, outcome]() -> Status {
+        for (; outcome->erased < given->blocks.size(); ++outcome->erased) {
+          EMBER_TRY(disk->erase(given->blocks[outcome->erased].hash));
+        }
+        if (conversations != nullptr) {
+          for (const BlockHash& hash : given->tails) EMBER_TRY(conversations->erase_tail(hash));
+        }
+        if (needed == 0) return {};
+        // Whether it made enough shows when the block is put again.
+        const Result<bool> more = disk->make_room_slice(needed);
+        outcome->more = more.ok() && *more;
+        return {};
+      },
+      [this, given, needed, outcome](const Status& status) {
+        if (outcome->more) reclaim_needed_ = needed;
+        if (status.ok()) return;
+        remember_unerased(std::span(given->blocks).subspan(outcome->erased));
+        doomed_tails_.insert(doomed_tails_.end(), given->tails.begin(), given->tails.end());
+      });
+}
+
+// The next slice of the room that was asked for.
+void OffloadExecutor::reclaim() {
+  DiskTier* disk = context_.disk;
+  const uint64_t needed = reclaim_needed_;
+  const auto more = std::make_shared<bool>(false);
+  on_write_lane(
+      [disk, needed, more]() -> Status {
+        EMBER_ASSIGN(*more, disk->make_room_slice(needed));
+        return {};
+      },
+      [this, more](const Status&) {
+        if (!*more) reclaim_needed_ = 0;
+      });
+}
+
+// Nothing is due on the write lane.
+void OffloadExecutor::use_quiet_lane() {
+  if (!context_.loading && (trim_index() || drop_aged())) return;
+  if (upkeep_due_ && queue_.empty()) upkeep();
+}
+
+void OffloadExecutor::upkeep() {
+  DiskTier* disk = context_.disk;
+  const auto more = std::make_shared<bool>(false);
+  on_write_lane(
+      [disk, more]() -> Status {
+        EMBER_ASSIGN(*more, disk->upkeep());
+        return {};
+      },
+      [this, more](const Status&) { upkeep_due_ = *more; });
+}
+
+// The index may not outgrow its share of RAM: the oldest leaves leave index and disk. Its memory is
+// reused, not given back, so from the first time on the number of entries is the measure.
+bool OffloadExecutor::trim_index() {
+  const uint64_t limit = context_.limits.index_bytes;
+  if (limit == 0) return false;
+  const size_t entries = context_.ledger.index().size();
+  // Tables double when they grow, so not quite up to the share.
+  if (most_indexed_ == 0 && context_.ledger.memory_bytes() > limit / 3 * 2) {
+    most_indexed_ = std::max<size_t>(1, entries - entries / kTrimShare);
+  }
+  if (most_indexed_ == 0 || entries <= most_indexed_) return false;
+  const size_t wanted = entries - most_indexed_ + most_indexed_ / kTrimShare;
+  Victims victims;
+  while (victims.blocks.size() + victims.tails.size() < wanted && add_victim(victims)) {
+  }
+  context_.counters.index_evictions += victims.blocks.size() + victims.tails.size();
+  if (victims.empty()) return false;
+  erase_victims(std::move(victims), 0);
+  return true;
+}
+
+// Leaves that nobody has used for the maximum age go, oldest first, a bounded number at a time.
+bool OffloadExecutor::drop_aged() {
+  const int64_t now = context_.clock.now_us();
+  if (context_.limits.max_age_us == 0 || now < next_aging_us_) return false;
+  const std::vector<BlockLedger::DiskVictim> aged = context_.ledger.take_aged_victims(
+      context_.clock.unix_us() - context_.limits.max_age_us, kAgedAtOnce);
+  if (aged.empty()) {
+    next_aging_us_ = now + std::min(kAgingPauseUs, context_.limits.max_age_us / 8);
+    return false;
+  }
+  Victims victims;
+  for (const BlockLedger::DiskVictim& victim : aged) add_victim(victims, victim);
+  context_.counters.aged_blocks += aged.size();
+  erase_victims(std::move(victims), 0);
+  return true;
+}
+
+// The index has forgotten them, so nothing else would ever erase them. The first is the deepest.
+void OffloadExecutor::remember_unerased(std::span<const ForeignRecord> blocks) {
+  for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
+    foreign_.push_back(*block);
+    foreign_hashes_.insert(block->hash);
+  }
+}
+
+bool OffloadExecutor::drop_oldest_tail() {
+  const std::optional<BlockHash> oldest = context_.tails.oldest();
+  if (!oldest) return false;
+  forget_tail(*oldest);
+  return true;
+}
+
+}  // namespace ember
