@@ -121,6 +121,7 @@ bool OffloadExecutor::run_step() {
   for (auto index = step.drop.rbegin(); index != step.drop.rend(); ++index) {
     OffloadJob& job = queue_.at(*index);
     if (queue_.contains(job.parent)) {
+      if (!job.coded.payloads.empty()) coded_bytes_ -= job.coded.record.stored_bytes();
       queue_.put_back(&job);  // found damaged before its parent was: the order is the parent's
     } else {
       give_up(&job, {ErrorCode::kCancelled, "its parent is not stored"});
@@ -131,8 +132,8 @@ bool OffloadExecutor::run_step() {
   if (can_write()) code(step.code);
   if (!doomed_tails_.empty() && view.lane_idle) {
     erase_tails(std::exchange(doomed_tails_, {}));
-  } else if (!doomed_blocks_.empty() && view.lane_idle) {
-    erase_blocks(std::exchange(doomed_blocks_, {}));
+  } else if (erase_due_ && view.lane_idle) {
+    erase_evicted();
   } else if (step.flush ||
              (closing_ && view.lane_idle && queue_.empty() && context_.ledger.has_touches())) {
     flush();

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,8 +26,7 @@
 namespace ember {
 
 // Records in the store that no match can reach: of other namespaces, or with a parent that is gone.
-// Counted, and the first to be evicted: the deepest first, so that no child loses its parent. What
-// was evicted but could not be erased comes back here.
+// Counted, and the first to be evicted: the deepest first, so that no child loses its parent.
 struct ForeignRecord {
   BlockHash hash;
   uint32_t position = 0;
@@ -109,7 +109,7 @@ class OffloadExecutor {
   bool keep_quotas(std::vector<size_t>& write);
   bool make_quota_room(ScopeId payer, uint64_t bytes);
   uint64_t most_bytes(const OffloadJob& job) const;
-  void erase_blocks(const std::vector<ForeignRecord>& blocks);
+  void erase_evicted();
   bool use_budget(OffloadView& view);
   void charge_budget();
   // Making room (offload_room.cc).
@@ -125,7 +125,8 @@ class OffloadExecutor {
   // Then asks the tier for room for `needed` bytes (0: for none).
   void erase_victims(Victims victims, uint64_t needed);
   std::optional<ForeignRecord> take_foreign();
-  void remember_unerased(std::span<const ForeignRecord> blocks);
+  void remember_evicted(std::span<const ForeignRecord> blocks, bool go_first);
+  std::optional<ForeignRecord> take_evicted();
   bool drop_oldest_tail();
   void reclaim();
   void upkeep();
@@ -150,7 +151,7 @@ class OffloadExecutor {
   OffloadQueue queue_;
   std::vector<ForeignRecord> foreign_;  // the deepest last, once sorted
   bool foreign_sorted_ = true;
-  std::unordered_set<BlockHash> foreign_hashes_;  // those of `foreign_` not written anew since
+  std::unordered_set<BlockHash> foreign_hashes_;  // of both, unless written anew since
   std::vector<Unflushed> unflushed_;
   int64_t oldest_unflushed_us_ = 0;
   uint32_t flush_attempts_ = 0;
@@ -158,7 +159,10 @@ class OffloadExecutor {
   int64_t turn_ended_us_ = -1;
   std::vector<SyncWaiter> syncs_;
   std::vector<BlockHash> doomed_tails_;  // to be erased when the lane is free
-  std::vector<ForeignRecord> doomed_blocks_;
+  // Gone from the index, and still to be erased: in this order, and before anything else that is
+  // evicted, so that no parent leaves the disk before its child. They count as foreign.
+  std::deque<ForeignRecord> evicted_;
+  bool erase_due_ = false;
   uint32_t copies_ = 0;                  // tickets under way
   uint32_t coding_ = 0;                  // the same
   uint64_t coded_bytes_ = 0;             // payloads in RAM

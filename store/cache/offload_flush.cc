@@ -162,7 +162,8 @@ bool OffloadExecutor::sync_waits_for_flush() const {
 void OffloadExecutor::settle_syncs() {
   std::erase_if(syncs_, [&](SyncWaiter& waiter) {
     bool queued = queue_.first_order() <= waiter.order;
-    if (queued && budget_used_up_ && !lane_busy_) {
+    const bool unflushed = waits_for_flush(waiter) && waiter.status.ok();
+    if (queued && !unflushed && budget_used_up_ && !lane_busy_) {
       if (waiter.status.ok()) {
         waiter.status = {ErrorCode::kBusy,
                          "the day's write budget is used up: " + std::to_string(queue_.size()) +
@@ -170,7 +171,7 @@ void OffloadExecutor::settle_syncs() {
       }
       queued = false;
     }
-    if (queued || (waits_for_flush(waiter) && waiter.status.ok())) return false;
+    if (queued || unflushed) return false;
     answer(waiter);
     return true;
   });

@@ -1,7 +1,7 @@
 // Quotas: before a tenant's block is written, what is too much of its own goes.
 #include <algorithm>
 #include <map>
-#include <memory>
+#include <optional>
 #include <utility>
 
 #include "store/cache/offload_executor.h"
@@ -54,6 +54,7 @@ bool OffloadExecutor::make_quota_room(ScopeId payer, uint64_t bytes) {
   ScopeCounters& counters = context_.scopes.counters(payer);
   if (counters.disk_bytes + bytes <= quota) return true;
   if (bytes > quota || context_.loading) return false;
+  std::vector<ForeignRecord> evicted;
   const uint64_t over = counters.disk_bytes + bytes - quota;
   for (const BlockLedger::DiskVictim& victim :
        context_.ledger.take_victims_of(payer, std::max(over, quota / kQuotaShare))) {
@@ -62,24 +63,22 @@ bool OffloadExecutor::make_quota_room(ScopeId payer, uint64_t bytes) {
       context_.tails.erase(victim.hash);
       doomed_tails_.push_back(victim.hash);
     } else {
-      doomed_blocks_.push_back({victim.hash, 0, victim.stored_bytes});
+      evicted.push_back({victim.hash, 0, victim.stored_bytes});
     }
   }
+  erase_due_ = erase_due_ || !evicted.empty();
+  remember_evicted(evicted, false);
   return counters.disk_bytes + bytes <= quota;
 }
 
-// The index has forgotten them. Before any other write, so that none is erased that came back.
-void OffloadExecutor::erase_blocks(const std::vector<ForeignRecord>& blocks) {
-  DiskTier* disk = context_.disk;
-  const auto erased = std::make_shared<size_t>(0);
-  on_write_lane(
-      [disk, blocks, erased]() -> Status {
-        for (; *erased < blocks.size(); ++*erased) EMBER_TRY(disk->erase(blocks[*erased].hash));
-        return {};
-      },
-      [this, blocks, erased](const Status& status) {
-        if (!status.ok()) remember_unerased(std::span(blocks).subspan(*erased));
-      });
+// The index has forgotten them.
+void OffloadExecutor::erase_evicted() {
+  erase_due_ = false;
+  Victims victims;
+  while (const std::optional<ForeignRecord> block = take_evicted()) {
+    victims.blocks.push_back(*block);
+  }
+  erase_victims(std::move(victims), 0);
 }
 
 }  // namespace ember

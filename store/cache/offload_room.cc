@@ -28,6 +28,7 @@ void OffloadExecutor::add_foreign(std::span<const ForeignRecord> records) {
 }
 
 std::optional<ForeignRecord> OffloadExecutor::take_foreign() {
+  if (const std::optional<ForeignRecord> evicted = take_evicted()) return evicted;
   if (!std::exchange(foreign_sorted_, true)) {
     std::sort(foreign_.begin(), foreign_.end(), [](const auto& a, const auto& b) {
       return a.position < b.position;
@@ -111,7 +112,7 @@ void OffloadExecutor::erase_victims(Victims victims, uint64_t needed) {
       [this, given, needed, outcome](const Status& status) {
         if (outcome->more) reclaim_needed_ = needed;
         if (status.ok()) return;
-        remember_unerased(std::span(given->blocks).subspan(outcome->erased));
+        remember_evicted(std::span(given->blocks).subspan(outcome->erased), true);
         doomed_tails_.insert(doomed_tails_.end(), given->tails.begin(), given->tails.end());
       });
 }
@@ -180,18 +181,32 @@ bool OffloadExecutor::drop_aged() {
     return false;
   }
   Victims victims;
+  while (const std::optional<ForeignRecord> earlier = take_evicted()) {
+    victims.blocks.push_back(*earlier);
+  }
   for (const BlockLedger::DiskVictim& victim : aged) add_victim(victims, victim);
   context_.counters.aged_blocks += aged.size();
   erase_victims(std::move(victims), 0);
   return true;
 }
 
-// The index has forgotten them, so nothing else would ever erase them. The first is the deepest.
-void OffloadExecutor::remember_unerased(std::span<const ForeignRecord> blocks) {
-  for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
-    foreign_.push_back(*block);
-    foreign_hashes_.insert(block->hash);
+// The index has forgotten them, so nothing else would ever erase them. Children before parents;
+// what was to be erased and could not be goes before all that was evicted since.
+void OffloadExecutor::remember_evicted(std::span<const ForeignRecord> blocks, bool go_first) {
+  std::erase_if(evicted_, [&](const ForeignRecord& block) {  // written anew since
+    return !foreign_hashes_.contains(block.hash);
+  });
+  evicted_.insert(go_first ? evicted_.begin() : evicted_.end(), blocks.begin(), blocks.end());
+  for (const ForeignRecord& block : blocks) foreign_hashes_.insert(block.hash);
+}
+
+std::optional<ForeignRecord> OffloadExecutor::take_evicted() {
+  while (!evicted_.empty()) {
+    const ForeignRecord block = evicted_.front();
+    evicted_.pop_front();
+    if (foreign_hashes_.erase(block.hash) > 0) return block;
   }
+  return std::nullopt;
 }
 
 bool OffloadExecutor::drop_oldest_tail() {

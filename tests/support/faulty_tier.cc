@@ -64,6 +64,10 @@ class FaultyTier final : public DiskTier {
   }
   bool has_room(uint64_t stored_bytes) const override { return tier_->has_room(stored_bytes); }
   Status make_room(uint64_t stored_bytes) override { return tier_->make_room(stored_bytes); }
+  Result<bool> make_room_slice(uint64_t stored_bytes) override {
+    return tier_->make_room_slice(stored_bytes);
+  }
+  Result<bool> upkeep() override { return tier_->upkeep(); }
   DiskTierStats stats() const override { return tier_->stats(); }
   Result<std::vector<std::string>> verify_files() override { return tier_->verify_files(); }
 
