@@ -406,9 +406,10 @@ std::vector<BlockId> BlockLedger::leaves_of(ScopeId payer) const {
 std::vector<BlockLedger::DiskVictim> BlockLedger::take_aged_victims(int64_t before_unix_us,
                                                                     size_t most) {
   std::vector<BlockId> aged;
-  static_cast<void>(std::as_const(index_).evictable(Tier::kDisk).oldest([&](BlockId block) {
-    const BlockNotes& note = notes(block);
-    if (may_leave_disk(block, true) && note.last_use_unix_us < before_unix_us) aged.push_back(block);
+  const LeafLru& leaves = std::as_const(index_).evictable(Tier::kDisk);
+  static_cast<void>(leaves.oldest([&](BlockId block) {
+    const bool old = notes(block).last_use_unix_us < before_unix_us;
+    if (old && may_leave_disk(block, true)) aged.push_back(block);
     return aged.size() >= most;
   }));
   std::vector<DiskVictim> victims;

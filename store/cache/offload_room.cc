@@ -153,7 +153,8 @@ void OffloadExecutor::upkeep() {
 // reused, not given back, so from the first time on the number of entries is the measure.
 bool OffloadExecutor::trim_index() {
   const uint64_t limit = context_.limits.index_bytes;
-  if (limit == 0) return false;
+  // What waits in the queue must find its parents still stored.
+  if (limit == 0 || !queue_.empty()) return false;
   const size_t entries = context_.ledger.index().size();
   // Tables double when they grow, so not quite up to the share.
   if (most_indexed_ == 0 && context_.ledger.memory_bytes() > limit / 3 * 2) {

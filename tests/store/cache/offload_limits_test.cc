@@ -47,6 +47,7 @@ TEST(OffloadLimitsTest, BudgetSlowsOffloadAndNothingElse) {
     const auto tokens = CacheHarness::tokens(1, kLength);
     EXPECT_TRUE(harness.feed(tokens, false).opened);
     harness.sync();  // ends, and says that not all is durable
+    harness.drain();
     BlockCacheStats stats = harness.cache().stats();
     EXPECT_LT(stats.durable_blocks, 6u);
     EXPECT_GT(stats.waiting_blocks, 0u);
