@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,6 +25,8 @@
 #include "prefix_index/journey.h"
 #include "prefix_index/token.h"
 #include "store/conversations.h"
+#include "store/encryption.h"
+#include "store/forget.h"
 #include "store/kv_layout.h"
 #include "store/quarantine.h"
 #include "store/ram_plan.h"
@@ -33,6 +36,7 @@ namespace ember {
 
 struct BlockCacheOptions {
   std::string store_path;  // empty: no store, device and host tiers only
+  EncryptionOptions encryption;
   KvLayout layout;
   NamespaceHash name_space;  // engine/model/identity.h
   TenantPolicy tenants = {};
@@ -171,6 +175,15 @@ class BlockCache {
   virtual Ticket sync() = 0;
   // Looks at ages and goes on scrubbing; to be called at least every second, also when idle.
   virtual void tick() = 0;
+
+  // --- forgetting
+  // Makes all that a scope left unreadable (store/forget.h): it leaves the index now and the store
+  // by a task of the write lane; `done` runs on the engine thread, in handle(). Requests of the
+  // scope may go on meanwhile: what they commit is written behind that task, under a new key.
+  // Errors: kBusy while a chain is open, or offload, restore or loading is under way (see busy());
+  // kUnsupported without a store that can be written. Those of forget_scope come to `done`.
+  using ForgetDone = std::function<void(const Result<ForgetReport>&)>;
+  virtual Status forget(const ForgetRequest& request, ForgetDone done) = 0;
 
   // --- the engine's loop
   // Takes a completion that belongs to the cache; false: it is someone else's.

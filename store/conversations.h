@@ -44,6 +44,7 @@ struct Turn {
 
 struct Conversation {
   std::string id;  // 16 hexadecimal digits
+  std::string scope = "shared";  // whose it is; its turns too
   NamespaceHash name_space;
   std::string system;  // system prompt text
   std::string template_name;
@@ -52,11 +53,14 @@ struct Conversation {
   std::vector<Turn> turns;
 };
 
+class ValueSealer;  // store/disk/value_sealer.h
+
 struct ConversationsOptions {
   std::string directory;
   uint64_t limit_bytes = 0;
   uint64_t memtable_bytes = 4u << 20;
   bool read_only = false;
+  std::shared_ptr<ValueSealer> sealer;  // null: values lie in clear
 };
 
 class Conversations {
@@ -92,6 +96,9 @@ class Conversations {
   virtual Result<std::optional<FoundRecord>> read_tail_as_found(const BlockHash&) {
     return std::optional<FoundRecord>();
   }
+
+  // Compacts the database: then no file of it, the log included, holds a byte of what was removed.
+  virtual Status purge() { return {}; }
 
   virtual uint64_t file_bytes() const = 0;
   virtual Result<std::vector<std::string>> verify_files() = 0;

@@ -18,7 +18,7 @@ Result<std::unique_ptr<BlockCache>> BlockCache::open(const BlockCacheOptions& op
   if (!options.store_path.empty()) {
     EMBER_ASSIGN(DiskPlan disk, plan_disk(options.disk_bytes));
     EMBER_ASSIGN(parts, StoreParts::open(options.store_path, disk, plan.memtable_bytes,
-                                         plan.block_cache_bytes));
+                                         plan.block_cache_bytes, nullptr, options.encryption));
   }
   EMBER_ASSIGN(std::unique_ptr<BlockCacheImpl> cache,
                BlockCacheImpl::make(options, CacheTuning{}, plan, std::move(parts), device));

@@ -44,6 +44,7 @@ class BlockCacheImpl final : public BlockCache {
   void commit_tail(Chain& chain) override;
   Ticket sync() override;
   void tick() override;
+  Status forget(const ForgetRequest& request, ForgetDone done) override;
   bool handle(const Completion& completion) override;
   bool busy() const override;
   bool loading() const override { return context_.loading; }
@@ -75,6 +76,7 @@ class BlockCacheImpl final : public BlockCache {
 
   void adopt_store(bool asked_for);
   void pump();
+  void forget_in_index(const ForgetRequest& request);
   Tier best_tier(BlockId block) const;
   void add_matches(ChainImpl& chain, TokenSpan prompt, size_t limit);
   std::optional<std::vector<SlotLease>> take_slots(ChainImpl& chain, size_t total);

@@ -84,6 +84,7 @@ std::string turn_key(std::string_view id, uint32_t index) {
 
 std::string encode_head(std::string_view key, const Conversation& conversation) {
   std::string body = begun();
+  append_text(body, conversation.scope);
   append_value(body, conversation.name_space);
   append_text(body, conversation.system);
   append_text(body, conversation.template_name);
@@ -97,6 +98,7 @@ Result<Conversation> decode_head(std::string_view key, std::string_view value) {
   ByteReader reader(body);
   Conversation conversation;
   conversation.id = std::string(key.substr(1));
+  conversation.scope = read_text(reader);
   conversation.name_space = reader.read<NamespaceHash>();
   conversation.system = read_text(reader);
   conversation.template_name = read_text(reader);

@@ -168,9 +168,14 @@ Result<DiskTier::ScanStep> DiskTierImpl::scan_now(const std::string& cursor, siz
   from[0] = static_cast<char>(MetaKind::kTouch);
   MetaWalk touches(*db_, meta_, std::move(from));
   for (; walk.valid() && step.found.records.size() < most; walk.next()) {
-    Result<BlockRecord> record = decode_record(walk.value());
-    if (!record.ok() || hash_of_key(walk.key()) != record->hash) {
+    Result<std::optional<BlockRecord>> record = record_of(walk.key(), walk.value());
+    if (!record.ok()) {
       ++step.found.unreadable;
+      continue;
+    }
+    if (!*record) {
+      ++step.found.forgotten;
+      note_forgotten(walk.key());
       continue;
     }
     const std::string_view hash = walk.key().substr(1);
@@ -179,7 +184,7 @@ Result<DiskTier::ScanStep> DiskTierImpl::scan_now(const std::string& cursor, siz
     if (touches.valid() && touches.key().substr(1) == hash) {
       touch = decode_touch(touches.key(), touches.value()).value_or(TouchRecord{});
     }
-    step.found.records.emplace_back(std::move(*record), touch);
+    step.found.records.emplace_back(std::move(**record), touch);
   }
   step.found.unreadable += walk.gaps();
   step.done = !walk.valid();
@@ -218,6 +223,7 @@ Result<DiskTier::Listing> DiskTierImpl::list() {
   while (!step.done) {
     EMBER_ASSIGN(step, scan(step.cursor, kWalkStep));
     listing.unreadable += step.found.unreadable;
+    listing.forgotten += step.found.forgotten;
     std::move(step.found.records.begin(), step.found.records.end(),
               std::back_inserter(listing.records));
   }

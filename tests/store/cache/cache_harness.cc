@@ -56,7 +56,8 @@ void CacheHarness::reopen() {
     options.store_path = options_.path;
     const Result<DiskPlan> disk_plan = plan_disk(options_.disk_bytes);
     ASSERT_TRUE(disk_plan.ok()) << disk_plan.error().message;
-    auto opened = StoreParts::open(options_.path, *disk_plan, 8u << 20, 1u << 20);
+    auto opened = StoreParts::open(options_.path, *disk_plan, 8u << 20, 1u << 20, nullptr,
+                                   options_.encryption);
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     parts = std::move(*opened);
   } else if (options_.store) {

@@ -34,6 +34,7 @@ struct HarnessOptions {
   uint64_t scrub_bytes_per_second = 0;
   std::string quarantine = {};  // its folder; a real store has its own
   std::function<StoreParts()> parts = {};  // set: the store as the test has opened it
+  EncryptionOptions encryption = {};
 };
 
 class CacheHarness {
