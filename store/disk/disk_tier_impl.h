@@ -69,6 +69,7 @@ class DiskTierImpl final : public DiskTier {
   bool has_room(uint64_t stored_bytes) const override;
   Status make_room(uint64_t stored_bytes) override;
   Status checkpoint(const std::string& directory) override;
+  Status retire_epochs(std::span<const uint32_t> epochs) override;
   DiskTierStats stats() const override;
   Result<std::vector<std::string>> verify_files() override;
 
@@ -116,11 +117,23 @@ class DiskTierImpl final : public DiskTier {
                      std::vector<std::string>& payloads);
   void lose_block(const BlockHash& hash, const Error& why);
 
+  // disk_tier_seal.cc: what is written and read, with encryption or without
+  Result<std::string> row_of(const BlockRecord& record) const;
+  // Nothing when the key of its scope is destroyed.
+  Result<std::optional<BlockRecord>> record_of(std::string_view key, std::string_view row) const;
+  // Views into `payloads`, or into `sealed`, which holds them sealed then.
+  Result<std::vector<std::string_view>> stored_forms(const BlockRecord& record,
+                                                     std::span<const std::string> payloads,
+                                                     std::vector<std::string>& sealed) const;
+  // A view into `stored`, or into `opened`, which holds it opened then.
+  Result<std::string_view> payload_of(const BlockRecord& record, uint32_t group,
+                                      std::string_view stored, std::string& opened) const;
+
   // disk_tier_write.cc
   Status check_writable();
   Status recover();
   Status write(rocksdb::WriteBatch& batch, bool may_wait);
-  Status put_now(BlockRecord& record, std::span<const std::string> payloads, bool may_wait);
+  Status put_now(BlockRecord& record, std::span<const std::string_view> stored, bool may_wait);
   Status flush_now();
   Status seal_epoch();
   // What the files may come to when `more_bytes` are put too.
@@ -136,6 +149,11 @@ class DiskTierImpl final : public DiskTier {
   Status rewrite_block(const BlockHash& hash);
   Status drop_epoch(uint32_t epoch);
   void lower_ledger_limit();
+
+  // disk_tier_forget.cc
+  // Rows whose key was destroyed: noted by scans, erased by the write lane with its next flush.
+  void note_forgotten(std::string_view key);
+  void erase_forgotten();
 
   std::string doing(std::string_view what) const;
 
@@ -172,6 +190,7 @@ class DiskTierImpl final : public DiskTier {
   uint64_t rewritten_bytes_ EMBER_GUARDED_BY(state_mutex_) = 0;
   std::string damage_note_ EMBER_GUARDED_BY(state_mutex_);  // found at opening; writes go on
   std::vector<BlockHash> lost_ EMBER_GUARDED_BY(state_mutex_);  // the caller is to be told
+  std::vector<std::string> forgotten_rows_ EMBER_GUARDED_BY(state_mutex_);
   bool dirty_ = false;            // write lane only: something waits for a flush
   int64_t next_recovery_us_ = 0;  // write lane only
 };

@@ -109,7 +109,9 @@ Status DiskTierImpl::rewrite_block(const BlockHash& hash) {
     lose_block(hash, proven.error());
     return {};
   }
-  EMBER_TRY(put_now(record, payloads, true));
+  // As they are stored: sealed groups stay sealed.
+  const std::vector<std::string_view> forms(payloads.begin(), payloads.end());
+  EMBER_TRY(put_now(record, forms, true));
   MutexLock lock(state_mutex_);
   rewritten_bytes_ += record.stored_bytes();
   return {};

@@ -145,7 +145,7 @@ Status DiskTierImpl::seal_epoch() {
   return {};
 }
 
-Status DiskTierImpl::put_now(BlockRecord& record, std::span<const std::string> payloads,
+Status DiskTierImpl::put_now(BlockRecord& record, std::span<const std::string_view> payloads,
                              bool may_wait) {
   uint64_t stored = record.stored_bytes();
   bool full;
@@ -164,7 +164,8 @@ Status DiskTierImpl::put_now(BlockRecord& record, std::span<const std::string> p
     for (uint32_t group = 0; group < payloads.size(); ++group) {
       batch.Put(data_, data_key(record.epoch, record.hash, group), payloads[group]);
     }
-    batch.Put(meta_, block_key(record.hash), encode_record(record));
+    EMBER_ASSIGN(const std::string row, row_of(record));
+    batch.Put(meta_, block_key(record.hash), row);
     Epoch after = epochs_[record.epoch];
     std::string key = epoch_key(record.epoch);
     batch.Put(meta_, key, encode_epoch(key, {after.bytes + stored, after.live + 1}));
@@ -192,7 +193,9 @@ Status DiskTierImpl::put(BlockRecord& record, std::span<const std::string> paylo
     return {ErrorCode::kCapacity, doing("no room for " + std::to_string(record.stored_bytes()) +
                                         " bytes within " + std::to_string(options_.limit_bytes))};
   }
-  return put_now(record, payloads, false);
+  std::vector<std::string> sealed;
+  EMBER_ASSIGN(const std::vector<std::string_view> forms, stored_forms(record, payloads, sealed));
+  return put_now(record, forms, false);
 }
 
 Status DiskTierImpl::erase(const BlockHash& hash) {
@@ -249,6 +252,7 @@ Status DiskTierImpl::flush_now() {
 
 Status DiskTierImpl::flush() {
   EMBER_TRY(check_writable());
+  erase_forgotten();
   if (dirty_) EMBER_TRY(flush_now());
   MutexLock lock(state_mutex_);
   uint64_t lost = std::exchange(lost_blocks_, 0);

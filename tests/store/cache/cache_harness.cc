@@ -59,8 +59,8 @@ void CacheHarness::reopen() {
     Result<DiskPlan> disk_plan = plan_disk(options_.disk_bytes);
     ASSERT_TRUE(disk_plan.ok()) << disk_plan.error().message;
     if (options_.blocks_bytes != 0) disk_plan->blocks_bytes = options_.blocks_bytes;
-    auto opened =
-        StoreParts::open(options_.path, *disk_plan, 8u << 20, 1u << 20, options_.base);
+    auto opened = StoreParts::open(options_.path, *disk_plan, 8u << 20, 1u << 20, options_.base,
+                                   options_.encryption);
     if (!opened.ok() && options_.may_fail_to_open) return;
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     parts = std::move(*opened);
@@ -170,14 +170,6 @@ Status CacheHarness::try_sync(const std::function<void()>& meanwhile) {
   }
   EXPECT_TRUE(awaited_done_ || options_.cut_off());
   if (!awaited_done_) awaited_status_ = Error{ErrorCode::kCancelled, "cut off"};
-  return awaited_status_;
-}
-
-Status CacheHarness::snapshot(const std::string& target) {
-  awaited_ = cache_->snapshot(target);
-  awaited_done_ = false;
-  for (int i = 0; i < 1'000'000 && !awaited_done_; ++i) step();
-  EXPECT_TRUE(awaited_done_);
   return awaited_status_;
 }
 

@@ -43,6 +43,7 @@ struct HarnessOptions {
   bool may_fail_to_open = false;  // the power may go while it opens
   std::function<void()> after_step = [] {};
   std::function<bool()> cut_off = [] { return false; };  // then nothing is waited for any more
+  EncryptionOptions encryption = {};
 };
 
 class CacheHarness {
