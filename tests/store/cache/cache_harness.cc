@@ -181,14 +181,6 @@ Status CacheHarness::snapshot(const std::string& target) {
   return awaited_status_;
 }
 
-Status CacheHarness::snapshot(const std::string& target) {
-  awaited_ = cache_->snapshot(target);
-  awaited_done_ = false;
-  for (int i = 0; i < 1'000'000 && !awaited_done_; ++i) step();
-  EXPECT_TRUE(awaited_done_);
-  return awaited_status_;
-}
-
 Status CacheHarness::sync_for(std::string_view tenant) {
   awaited_ = cache_->sync(tenant);
   awaited_done_ = !awaited_;
