@@ -204,7 +204,7 @@ class BlockCache {
   // For the known blocks of a prefix; one_shot has no meaning here.
   virtual void hint(TokenSpan prefix, const UseHint& hint, const RequestScope& scope = {}) = 0;
   // Keeps the known blocks of `prefix` for `ttl_us` from now (0: no longer), by the clock; later
-  // pins of a block can only prolong that. Returns the pinned tokens: those of full blocks.
+  // pins of a block can only prolong that. Returns the tokens pinned: whole blocks of them.
   // A pin lives in this process alone. Errors: kCapacity when all pins would hold more than a
   // fourth of the lowest tier; kInvalidArgument for a time below 0 or above kLongestPinUs.
   virtual Result<size_t> pin(TokenSpan prefix, int64_t ttl_us,

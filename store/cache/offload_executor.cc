@@ -86,6 +86,7 @@ void OffloadExecutor::advance() {
 // True when the queue changed, so that there may be more to do at once.
 bool OffloadExecutor::run_step() {
   remove_finished();
+  doom_stale_records();
   std::vector<OffloadItem> items = queue_.items();
   if (!can_write()) {  // nothing is stored, so no parent needs to be
     for (OffloadItem& item : items) item.parent_stored = true;
@@ -275,6 +276,7 @@ void OffloadExecutor::refuse(OffloadJob& job) {
 }
 
 void OffloadExecutor::give_up(OffloadJob* job, const Error& error) {
+  context_.ledger.abandon_stale_record(job->block);
   ++context_.counters.offload_failures;
   const bool write_error = error.code == ErrorCode::kIo || error.code == ErrorCode::kCorruption ||
                            error.code == ErrorCode::kBusy ||

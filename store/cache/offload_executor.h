@@ -95,6 +95,7 @@ class OffloadExecutor {
   bool keep_quotas(std::vector<size_t>& write);
   bool make_quota_room(ScopeId payer, uint64_t bytes);
   uint64_t most_bytes(const OffloadJob& job) const;
+  void doom_stale_records();
   void erase_blocks(const std::vector<ForeignRecord>& blocks);
   bool make_room(OffloadJob& job);
   std::optional<ForeignRecord> take_foreign();

@@ -51,7 +51,9 @@ bool OffloadExecutor::make_room(OffloadJob& job) {
   const uint64_t needed = job.coded.record.stored_bytes() + kRecordOverheadBytes;
   const uint64_t wanted =
       std::max(needed * 2, context_.disk_limit_bytes / kEvictionShare) * job.evictions;
-  std::vector<ForeignRecord> blocks;
+  // What is doomed already goes first: the parent of one of them may be a victim now.
+  doom_stale_records();
+  std::vector<ForeignRecord> blocks = std::exchange(doomed_blocks_, {});
   std::vector<BlockHash> tails;
   uint64_t freed = 0;
   while (freed < wanted) {
@@ -71,6 +73,9 @@ bool OffloadExecutor::make_room(OffloadJob& job) {
       freed += victim->stored_bytes;
     }
   }
+  doom_stale_records();  // of parents that were kept for a victim
+  blocks.insert(blocks.end(), doomed_blocks_.begin(), doomed_blocks_.end());
+  doomed_blocks_.clear();
   if (blocks.empty() && tails.empty() && job.evictions > 1) return false;
   DiskTier* disk = context_.disk;
   Conversations* conversations = context_.conversations;

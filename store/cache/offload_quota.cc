@@ -68,6 +68,12 @@ bool OffloadExecutor::make_quota_room(ScopeId payer, uint64_t bytes) {
   return counters.disk_bytes + bytes <= quota;
 }
 
+void OffloadExecutor::doom_stale_records() {
+  for (const BlockHash& hash : context_.ledger.take_stale_records()) {
+    doomed_blocks_.push_back({hash, 0, 0});
+  }
+}
+
 // The index has forgotten them. Before any other write, so that none is erased that came back.
 void OffloadExecutor::erase_blocks(const std::vector<ForeignRecord>& blocks) {
   DiskTier* disk = context_.disk;

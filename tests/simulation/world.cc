@@ -235,9 +235,8 @@ void World::sync() {
     if (!row.damaged) committed.insert(row.hash);
   }
   const BlockCacheStats before = harness_->cache().stats();
-  if (harness_->try_sync([this] { clock_.advance_us(50'000); }).ok()) {
-    expect_all_durable(committed, before.offload_failures);
-  }
+  const Status status = harness_->try_sync([this] { clock_.advance_us(50'000); });
+  if (status.ok()) expect_all_durable(committed, before.offload_failures);
 }
 
 void World::restart() {
