@@ -160,8 +160,8 @@ void CacheHarness::drain() {
   ASSERT_TRUE(!cache_->busy() || options_.cut_off());
 }
 
-Status CacheHarness::try_sync(const std::function<void()>& meanwhile) {
-  awaited_ = cache_->sync();
+Status CacheHarness::await(Ticket ticket, const std::function<void()>& meanwhile) {
+  awaited_ = ticket;
   awaited_done_ = !awaited_;
   awaited_status_ = {};
   for (int i = 1; i < 1'000'000 && !awaited_done_ && !options_.cut_off(); ++i) {
@@ -173,22 +173,15 @@ Status CacheHarness::try_sync(const std::function<void()>& meanwhile) {
   return awaited_status_;
 }
 
-Status CacheHarness::snapshot(const std::string& target) {
-  awaited_ = cache_->snapshot(target);
-  awaited_done_ = false;
-  for (int i = 0; i < 1'000'000 && !awaited_done_; ++i) step();
-  EXPECT_TRUE(awaited_done_);
-  return awaited_status_;
+Status CacheHarness::try_sync(const std::function<void()>& meanwhile) {
+  return await(cache_->sync(), meanwhile);
 }
 
-Status CacheHarness::sync_for(std::string_view tenant) {
-  awaited_ = cache_->sync(tenant);
-  awaited_done_ = !awaited_;
-  awaited_status_ = {};
-  for (int i = 0; i < 1'000'000 && !awaited_done_; ++i) step();
-  EXPECT_TRUE(awaited_done_);
-  return awaited_status_;
+Status CacheHarness::snapshot(const std::string& target) {
+  return await(cache_->snapshot(target));
 }
+
+Status CacheHarness::sync_for(std::string_view tenant) { return await(cache_->sync(tenant)); }
 
 CacheHarness::Outcome CacheHarness::feed(const std::vector<TokenId>& tokens, bool tail,
                                          bool use_cache, const RequestScope& scope) {

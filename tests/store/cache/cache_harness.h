@@ -92,6 +92,8 @@ class CacheHarness {
   BlockHash hash_of(const std::vector<TokenId>& tokens, size_t position) const;
 
  private:
+  // Until the ticket has completed; now and then `meanwhile` is called.
+  Status await(Ticket ticket, const std::function<void()>& meanwhile = {});
   std::byte* row(const Chain& chain, size_t token, uint32_t layer);
   std::vector<std::byte> oracle_row(uint64_t prefix, uint32_t layer) const;
 
