@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -17,6 +16,7 @@
 
 #include "bench/codec_candidates.h"
 #include "bench/latent_samples.h"
+#include "tests/support/temp_folder.h"
 
 namespace ember {
 namespace {
@@ -179,14 +179,12 @@ LatentSample cut(const LatentSample& sample, uint32_t tokens) {
 }
 
 int run(size_t pass_bytes, bool markdown) {
-  std::string folder = (std::filesystem::temp_directory_path() / "emberkv-bench-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) return 1;
+  const TempFolder folder;
   std::stringstream text;
   text << std::ifstream("models/demo/handbook.txt").rdbuf();
-  Result<LatentSample> demo = model_latents("models/demo", text.str(), 0, folder + "/demo");
+  Result<LatentSample> demo = model_latents("models/demo", text.str(), 0, folder / "demo");
   Result<LatentSample> random =
-      random_v2_lite_latents("configs/v2_lite_two_layers", folder + "/random");
-  std::filesystem::remove_all(folder);
+      random_v2_lite_latents("configs/v2_lite_two_layers", folder / "random");
   for (const Result<LatentSample>* sample : {&demo, &random}) {
     if (sample->ok()) continue;
     std::fprintf(stderr, "codec_bench: %s\n", sample->error().message.c_str());

@@ -1,2 +1,2 @@
 ember_bench(engine_bench FILES engine_bench.cc peaks.cc
-  DEPS ember_runtime ember_allocation_counter)
+  DEPS ember_runtime ember_allocation_counter ember_temp_folder)

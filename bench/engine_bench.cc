@@ -13,6 +13,7 @@
 #include "bench/peaks.h"
 #include "engine/runtime/engine.h"
 #include "tests/support/allocation_counter.h"
+#include "tests/support/temp_folder.h"
 
 namespace ember {
 namespace {
@@ -151,10 +152,8 @@ void bench_decode(const std::string& model) {
 int main(int argc, char** argv) {
   const std::string model = argc > 1 ? argv[1] : "models/demo";
   const size_t count = argc > 2 ? static_cast<size_t>(std::atoll(argv[2])) : 3000;
-  std::string folder = (std::filesystem::temp_directory_path() / "emberkv-bench-XXXXXX").string();
-  if (mkdtemp(folder.data()) == nullptr) return 1;
-  ember::bench_restore(model, folder + "/store", count);
+  const ember::TempFolder folder;
+  ember::bench_restore(model, folder / "store", count);
   ember::bench_decode(model);
-  std::filesystem::remove_all(folder);
   return 0;
 }

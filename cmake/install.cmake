@@ -34,7 +34,6 @@ foreach(folder base prefix_index kernels store)
     PATTERN "store/codec" EXCLUDE
     PATTERN "store/disk" EXCLUDE)
 endforeach()
-string(REPLACE ";" " " EMBERKV_NEEDS "${library_needs}")
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/emberkvConfig.cmake.in
   ${PROJECT_BINARY_DIR}/emberkvConfig.cmake INSTALL_DESTINATION ${emberkv_config})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/emberkvConfigVersion.cmake

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,6 +29,8 @@
 #include "prefix_index/token.h"
 #include "store/conversations.h"
 #include "store/disk_tier.h"
+#include "store/encryption.h"
+#include "store/forget.h"
 #include "store/kv_layout.h"
 #include "store/quarantine.h"
 #include "store/ram_plan.h"
@@ -37,6 +40,7 @@ namespace ember {
 
 struct BlockCacheOptions {
   std::string store_path;  // empty: no store, device and host tiers only
+  EncryptionOptions encryption;
   KvLayout layout;
   NamespaceHash name_space;  // engine/model/identity.h
   TenantPolicy tenants = {};
@@ -66,7 +70,9 @@ struct BlockCacheOptions {
 
 enum class StoreState : uint8_t {
   kOk,        // reads and writes
-  kDegraded,  // works in part, see reason: reading only, without conversations, or writes that fail
+  // Works in part, see reason: reading only, without conversations, writes that fail, or files that
+  // other users can reach.
+  kDegraded,
   kUnusable,  // could not be opened: the requests run without it
   kOff,       // not asked for
 };
@@ -226,7 +232,7 @@ class BlockCache {
   // For the known blocks of a prefix; one_shot has no meaning here.
   virtual void hint(TokenSpan prefix, const UseHint& hint, const RequestScope& scope = {}) = 0;
   // Keeps the known blocks of `prefix` for `ttl_us` from now (0: no longer), by the clock; later
-  // pins of a block can only prolong that. Returns the tokens that are pinned: those of full blocks.
+  // pins of a block can only prolong that. Returns the tokens pinned: whole blocks of them.
   // A pin lives in this process alone. Errors: kCapacity when all pins would hold more than a
   // fourth of the lowest tier; kInvalidArgument for a time below 0 or above kLongestPinUs.
   virtual Result<size_t> pin(TokenSpan prefix, int64_t ttl_us,
@@ -247,6 +253,15 @@ class BlockCache {
   virtual Ticket snapshot(const std::string& target) = 0;
   // Looks at ages and goes on scrubbing; to be called at least every second, also when idle.
   virtual void tick() = 0;
+
+  // --- forgetting
+  // Makes all that a scope left unreadable (store/forget.h): it leaves the index now and the store
+  // by a task of the write lane; `done` runs on the engine thread, in handle(). Requests of the
+  // scope may go on meanwhile: what they commit is written behind that task, under a new key.
+  // Errors: kBusy while a chain is open, or offload, restore or loading is under way (see busy());
+  // kUnsupported without a store that can be written. Those of forget_scope come to `done`.
+  using ForgetDone = std::function<void(const Result<ForgetReport>&)>;
+  virtual Status forget(const ForgetRequest& request, ForgetDone done) = 0;
 
   // --- the engine's loop
   // Takes a completion that belongs to the cache; false: it is someone else's.

@@ -44,7 +44,8 @@ struct Turn {
 
 struct Conversation {
   std::string id;  // 16 hexadecimal digits
-  std::string owner;  // a tenant; empty: the single user (store/tenant_conversations.h)
+  // Whose it is, its turns too: a tenant, or `shared`, the single user (store/tenants.h).
+  std::string scope = "shared";
   NamespaceHash name_space;
   std::string system;  // system prompt text
   std::string template_name;
@@ -53,11 +54,14 @@ struct Conversation {
   std::vector<Turn> turns;
 };
 
+class ValueSealer;  // store/disk/value_sealer.h
+
 struct ConversationsOptions {
   std::string directory;
   uint64_t limit_bytes = 0;
   uint64_t memtable_bytes = 4u << 20;
   bool read_only = false;
+  std::shared_ptr<ValueSealer> sealer;  // null: values lie in clear
 };
 
 class Conversations {
@@ -97,6 +101,9 @@ class Conversations {
   virtual Status checkpoint(const std::string& directory) {
     return {ErrorCode::kUnsupported, directory + ": this database makes no snapshots"};
   }
+
+  // Compacts the database: then no file of it, the log included, holds a byte of what was removed.
+  virtual Status purge() { return {}; }
 
   virtual uint64_t file_bytes() const = 0;
   virtual Result<std::vector<std::string>> verify_files() = 0;

@@ -25,6 +25,8 @@
 
 namespace ember {
 
+class ValueSealer;  // store/disk/value_sealer.h
+
 // The most that RocksDB's flushes and compactions write together, so that restores are not starved.
 inline constexpr uint64_t kDefaultWriteBytesPerSecond = uint64_t{1} << 30;
 
@@ -42,6 +44,7 @@ struct DiskTierOptions {
   bool scan_later = false;  // open() reads no block record: the caller scans them
   // Takes a block that was found wrong when its epoch had to go, before its bytes go with it.
   std::function<void(const QuarantineEntry&)> set_aside;
+  std::shared_ptr<ValueSealer> sealer;  // null: values lie in clear
 };
 
 // 1/32 of a file system, at most 1 GiB.
@@ -88,6 +91,7 @@ class DiskTier {
   struct Listing {
     std::vector<std::pair<BlockRecord, TouchRecord>> records;
     uint64_t unreadable = 0;
+    uint64_t forgotten = 0;  // sealed, and the key of their scope is destroyed
   };
   // All of them.
   virtual Result<Listing> list() = 0;
@@ -164,6 +168,12 @@ class DiskTier {
   // A copy of the database as it is, in `directory`, which is absent. Errors: kIo, kCapacity.
   virtual Status checkpoint(const std::string& directory) {
     return {ErrorCode::kUnsupported, directory + ": this disk tier makes no snapshots"};
+  }
+  // Retires these epochs (those that are gone already are passed over) and compacts the metadata:
+  // then no file holds a byte of what was erased from them. Live groups in them are put again.
+  // Errors: kCapacity where these do not fit beside the epoch, kIo. Threads: the write lane.
+  virtual Status retire_epochs(std::span<const uint32_t>) {
+    return {ErrorCode::kUnsupported, "this disk tier has no epochs"};
   }
 
   virtual DiskTierStats stats() const = 0;  // Threads: any

@@ -19,13 +19,13 @@ Error unknown(const std::string& id) {
 
 Result<std::vector<Conversation>> TenantConversations::list() {
   EMBER_ASSIGN(std::vector<Conversation> heads, conversations_.list());
-  std::erase_if(heads, [&](const Conversation& head) { return head.owner != owner_; });
+  std::erase_if(heads, [&](const Conversation& head) { return head.scope != scope_; });
   return heads;
 }
 
 Result<Conversation> TenantConversations::load(const std::string& id) {
   Result<Conversation> found = conversations_.load(id);
-  if (found.ok() && found->owner != owner_) return unknown(id);
+  if (found.ok() && found->scope != scope_) return unknown(id);
   if (found.ok()) return found;
   if (found.error().code == ErrorCode::kInvalidArgument) return unknown(id);
   // Only its owner hears that it is there and damaged.
@@ -51,7 +51,7 @@ Status TenantConversations::put_head(Conversation conversation) {
     const bool absent = !there.ok() && there.error().code == ErrorCode::kInvalidArgument;
     if (!absent) EMBER_TRY(check_owner(id));
   }
-  conversation.owner = owner_;
+  conversation.scope = scope_;
   EMBER_TRY(conversations_.put_head(conversation));
   checked_ = id;
   return {};

@@ -8,18 +8,18 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "store/conversations.h"
+#include "store/tenants.h"
 
 namespace ember {
 
 class TenantConversations {
  public:
-  // `conversations` outlives this. An empty owner is the single user.
-  TenantConversations(Conversations& conversations, std::string owner)
-      : conversations_(conversations), owner_(std::move(owner)) {}
+  // `conversations` outlives this. An empty tenant is the single user, whose scope is `shared`.
+  TenantConversations(Conversations& conversations, const std::string& tenant)
+      : conversations_(conversations), scope_(tenant.empty() ? kSharedScopeName : tenant) {}
 
   // As Conversations has them. Errors: kInvalidArgument when there is no such conversation of this
   // owner (put_head: when the id is taken), kCorruption without details, kIo, kCapacity.
@@ -33,7 +33,7 @@ class TenantConversations {
   Status check_owner(const std::string& id);
 
   Conversations& conversations_;
-  const std::string owner_;
+  const std::string scope_;  // of a conversation: its owner
   std::string checked_;  // the last id that was found to be this owner's
 };
 

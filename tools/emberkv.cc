@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "tools/commands/chat.h"
 #include "tools/commands/exit_code.h"
+#include "tools/commands/forget.h"
 #include "tools/commands/generate.h"
 #include "tools/commands/logits.h"
 #include "tools/commands/ls.h"
@@ -94,11 +95,26 @@ void add_store(CLI::App& app, std::string& target) {
       ->type_name("DIR");
 }
 
+void add_store(CLI::App& app, std::string& target, EncryptionOptions& encryption) {
+  add_store(app, target);
+  app.add_flag("--encrypt", encryption.on,
+               "The store is encrypted; a new one is made so, and its key file with it");
+  app.add_option_function<std::string>(
+         "--key-file",
+         [&encryption](const std::string& path) {
+           encryption.on = true;
+           encryption.key_file = path;
+         },
+         "File of the master key, outside of the store; implies --encrypt "
+         "(default: $XDG_CONFIG_HOME/emberkv/master.key or ~/.config/emberkv/master.key)")
+      ->type_name("FILE");
+}
+
 void add_engine_flags(CLI::App& app, EngineFlags& flags) {
   app.add_option("--model", flags.model, "Folder of the model, in Hugging Face's form")
       ->required()
       ->type_name("DIR");
-  add_store(app, flags.store);
+  add_store(app, flags.store, flags.encryption);
   add_size(app, "--ram-bytes", flags.ram_bytes,
            "RAM for the cache, weights not counted (default: a quarter of the machine's)");
   add_size(app, "--disk-bytes", flags.disk_bytes,
@@ -177,14 +193,14 @@ void define_generate(CLI::App& root, GenerateOptions& options, Action& action) {
 
 void define_stat(CLI::App& root, StatOptions& options, Action& action) {
   CLI::App* app = root.add_subcommand("stat", "Show what a store holds and how well it is");
-  add_store(*app, options.store);
+  add_store(*app, options.store, options.encryption);
   add_json(*app, options.json, "Print one JSON object");
   app->callback([&] { action = [&options] { return exit_code(run_stat(options, std::cout)); }; });
 }
 
 void define_ls(CLI::App& root, LsOptions& options, Action& action) {
   CLI::App* app = root.add_subcommand("ls", "List the blocks of a store, parents before children");
-  add_store(*app, options.store);
+  add_store(*app, options.store, options.encryption);
   app->add_option("--limit", options.limit, "Most lines; 0: all")->capture_default_str();
   app->add_flag("--conversations", options.conversations, "List conversations instead");
   add_json(*app, options.json, "Print one JSON object a line");
@@ -193,7 +209,7 @@ void define_ls(CLI::App& root, LsOptions& options, Action& action) {
 
 void define_verify(CLI::App& root, VerifyOptions& options, Action& action) {
   CLI::App* app = root.add_subcommand("verify", "Read and prove every byte of a store");
-  add_store(*app, options.store);
+  add_store(*app, options.store, options.encryption);
   add_json(*app, options.json, "Print one JSON object");
   app->callback([&] { action = [&options] { return exit_code(run_verify(options, std::cout)); }; });
 }
@@ -205,6 +221,23 @@ void define_upgrade(CLI::App& root, UpgradeOptions& options, Action& action) {
   add_json(*app, options.json, "Print one JSON object");
   app->callback(
       [&] { action = [&options] { return exit_code(run_upgrade(options, std::cout)); }; });
+}
+
+void define_forget(CLI::App& root, ForgetOptions& options, Action& action) {
+  CLI::App* app =
+      root.add_subcommand("forget", "Make what a scope left in a store unreadable, for ever");
+  CLI::Option_group* whose = app->add_option_group("Scope", "Exactly one of these");
+  whose->add_option("--scope", options.request.scope, "Whose blocks, tails and conversations")
+      ->type_name("NAME");
+  whose->add_flag("--all", options.request.all, "Those of every scope");
+  whose->require_option(1);
+  app->add_flag("--now", options.request.now, "Also remove the bytes before the command ends");
+  app->add_flag("--dry-run", options.request.dry_run, "Only say what would be forgotten");
+  add_store(*app, options.store, options.encryption);
+  add_size(*app, "--disk-bytes", options.disk_bytes,
+           "Most bytes of the store, as in use (default: as for generate)");
+  add_json(*app, options.json, "Print one JSON object");
+  app->callback([&] { action = [&options] { return exit_code(run_forget(options, std::cout)); }; });
 }
 
 void define_logits(CLI::App& root, LogitsOptions& options, Action& action) {
@@ -265,6 +298,7 @@ int run(int argc, char** argv) {
   LsOptions ls;
   VerifyOptions verify;
   UpgradeOptions upgrade;
+  ForgetOptions forget;
   LogitsOptions logits;
   TokenizeOptions tokenize;
   Action action;
@@ -274,6 +308,7 @@ int run(int argc, char** argv) {
   define_ls(root, ls, action);
   define_verify(root, verify, action);
   define_upgrade(root, upgrade, action);
+  define_forget(root, forget, action);
   define_logits(root, logits, action);
   define_tokenize(root, tokenize, action);
   try {

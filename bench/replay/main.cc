@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kExamples = R"(Examples:
   replay --trace mooncake_conversation.jsonl.gz --capacity-percent 10
-  replay --trace weka_claude_code.jsonl.gz --starts weka_starts.csv --window 6h \
+  replay --trace agent.jsonl.gz --starts agent_starts.csv --window 6h \
          --capacity-percent 1 --policy leaf_lru --json
   replay --trace mooncake_conversation.jsonl.gz --capacity-percent 10 \
          --disk /tmp/replay-store --payload-bytes 8192

@@ -110,6 +110,7 @@ Status EngineImpl::open_cache() {
                                                 : fitting_context(ram_bytes, layout_, most);
   BlockCacheOptions cache;
   cache.store_path = options_.store_path;
+  cache.encryption = options_.encryption;
   cache.layout = layout_;
   cache.name_space = identity_.name_space;
   cache.numerics_build = identity_.numerics_build;

@@ -28,6 +28,7 @@ namespace ember {
 struct EngineOptions {
   std::string model_path;
   std::string store_path;       // empty: no store
+  EncryptionOptions encryption;
   uint64_t ram_bytes = 0;       // 0: default_ram_bytes()
   uint64_t disk_bytes = 0;      // 0: default_disk_bytes(store_path)
   uint64_t context_tokens = 0;  // 0: the model's, or what the RAM holds

@@ -47,7 +47,7 @@ Result<std::unique_ptr<BlockCache>> BlockCache::open(const BlockCacheOptions& op
     disk.free_floor_bytes = options.free_floor_bytes;
     disk.write_bytes_per_s = options.write_bytes_per_s;
     EMBER_ASSIGN(parts, StoreParts::open(options.store_path, disk, plan.memtable_bytes,
-                                         plan.block_cache_bytes));
+                                         plan.block_cache_bytes, nullptr, options.encryption));
   }
   EMBER_ASSIGN(std::unique_ptr<BlockCacheImpl> cache,
                BlockCacheImpl::make(options, CacheTuning{}, plan, std::move(parts), device));

@@ -180,7 +180,7 @@ void BlockCacheImpl::commit_block(ChainImpl& chain, size_t position) {
   ++scopes_.counters(chain.scope().own).committed_blocks;
   if (heals(block)) {
     ledger_.reset(block, context_.numerics_build);
-  } else if (ledger_.entry(block).anywhere()) {
+  } else if (known) {
     ++counters_.dedup_blocks;
     dedup_.compare(block, chain.slot(position).share());
   }

@@ -49,6 +49,7 @@ class BlockCacheImpl final : public BlockCache {
   Ticket snapshot(const std::string& target) override;
   Ticket sync(std::string_view tenant = {}) override;
   void tick() override;
+  Status forget(const ForgetRequest& request, ForgetDone done) override;
   bool handle(const Completion& completion) override;
   bool busy() const override;
   bool loading() const override { return context_.loading; }
@@ -85,6 +86,7 @@ class BlockCacheImpl final : public BlockCache {
   void adopt_store(bool asked_for);
   void keep_access_log();
   void pump();
+  void forget_in_index(const ForgetRequest& request);
   Tier best_tier(BlockId block) const;
   void add_matches(ChainImpl& chain, TokenSpan prompt, size_t limit);
   std::optional<std::vector<SlotLease>> take_slots(ChainImpl& chain, size_t total);

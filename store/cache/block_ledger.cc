@@ -240,6 +240,7 @@ void BlockLedger::set_stored(BlockId block, int32_t epoch, uint64_t stored_bytes
   constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
   notes(block).stored_bytes = static_cast<uint32_t>(std::min(stored_bytes, kMost));
   notes(block).read_failed = false;
+  notes(block).stale_record = false;
   if (is_tail(block)) return;
   ++disk_blocks_;
   disk_payload_bytes_ += stored_bytes;
@@ -298,7 +299,8 @@ void BlockLedger::mark_damaged(BlockId block) {
   if (!known.in(Tier::kDevice) && !known.in(Tier::kHost)) {
     set_damaged(block, true);
   } else if (known.in(Tier::kDisk)) {
-    clear_disk(block);  // computed meanwhile: its next commit writes it again
+    clear_disk(block);  // computed meanwhile: it is written again
+    notes(block).stale_record = !is_tail(block);
   }
 }
 
@@ -310,8 +312,15 @@ bool BlockLedger::forget_empty_hole(const BlockHash& hash) {
   return true;
 }
 
+void BlockLedger::abandon_stale_record(BlockId block) {
+  if (!notes(block).stale_record || entry(block).children > 0) return;
+  notes(block).stale_record = false;
+  stale_records_.push_back(entry(block).hash);
+}
+
 void BlockLedger::reset(BlockId block, uint64_t numerics_build) {
   hold(block);  // the entry stays through the loss of its copies
+  if (entry(block).in(Tier::kDisk) && !is_tail(block)) notes(block).stale_record = true;
   clear_disk(block);
   for (Tier tier : kAllTiers) {
     const int32_t place = entry(block).place[static_cast<size_t>(tier)];
@@ -330,6 +339,7 @@ void BlockLedger::forget_if_gone(BlockId block) {
     const BlockEntry& known = entry(block);
     if (known.anywhere() || known.children > 0 || notes(block).holders > 0) return;
     const BlockId parent = known.parent;
+    abandon_stale_record(block);
     set_damaged(block, false);
     publishers_.erase(block);
     ranks_.forget(block);

@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -40,8 +41,9 @@ struct BlockNotes {
   uint32_t earlier_hits = 0;  // of earlier processes, from the touch record
   uint32_t holders = 0;       // chains and transfers that name the block
   uint16_t disk_readers = 0;  // restores that read its record
-  bool touched = false;       // used since its last touch record
-  bool read_failed = false;   // its record is to be written again when it is committed again
+  bool touched : 1 = false;       // used since its last touch record
+  bool read_failed : 1 = false;   // its record is to be written again when it is committed again
+  bool stale_record : 1 = false;  // the disk has one that counts no more, until it is written again
 };
 static_assert(sizeof(BlockNotes) == 24, "a million blocks take a million of these");
 
@@ -114,6 +116,11 @@ class BlockLedger {
   void mark_damaged(BlockId block);
   // Before a block that is known but unusable (a hole, another numerics build) is committed anew.
   void reset(BlockId block, uint64_t numerics_build);
+  // Nobody will write over the block's stale record: it goes, unless it is a hole above others.
+  void abandon_stale_record(BlockId block);
+  // Records that count no more and that nothing hangs on, to be erased, children before parents.
+  std::vector<BlockHash> take_stale_records() { return std::exchange(stale_records_, {}); }
+  bool has_stale_records() const { return !stale_records_.empty(); }
 
   // A block whose record may be erased to make room: the first by its rank (eviction.h) of those
   // that no running request names, else of those that have another copy. Its copy on disk is
@@ -175,6 +182,7 @@ class BlockLedger {
   StableArray<BlockNotes> notes_;                  // by BlockId
   std::array<std::vector<BlockId>, 2> residents_;  // by slot of the device and of the host tier
   std::vector<std::pair<BlockId, BlockHash>> touched_;
+  std::vector<BlockHash> stale_records_;
   std::unordered_map<BlockId, ScopeId> publishers_;  // of shared blocks
   const uint64_t opened_unix_us_;
   uint64_t use_counter_;  // goes on from the time of opening, so earlier uses have their own place

@@ -132,8 +132,8 @@ bool OffloadExecutor::run_step() {
   if (can_write()) code(step.code);
   if (!doomed_tails_.empty() && view.lane_idle) {
     erase_tails(std::exchange(doomed_tails_, {}));
-  } else if (erase_due_ && view.lane_idle) {
-    erase_evicted();
+  } else if (view.lane_idle && erase_evicted()) {
+    return false;
   } else if (step.flush ||
              (closing_ && view.lane_idle && queue_.empty() && context_.ledger.has_touches())) {
     flush();
@@ -344,6 +344,7 @@ void OffloadExecutor::refuse(OffloadJob& job) {
 }
 
 void OffloadExecutor::give_up(OffloadJob* job, const Error& error) {
+  context_.ledger.abandon_stale_record(job->block);
   ++context_.counters.offload_failures;
   const bool write_error = error.code == ErrorCode::kIo || error.code == ErrorCode::kCorruption ||
                            error.code == ErrorCode::kBusy ||

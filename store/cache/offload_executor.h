@@ -109,7 +109,7 @@ class OffloadExecutor {
   bool keep_quotas(std::vector<size_t>& write);
   bool make_quota_room(ScopeId payer, uint64_t bytes);
   uint64_t most_bytes(const OffloadJob& job) const;
-  void erase_evicted();
+  bool erase_evicted();
   bool use_budget(OffloadView& view);
   void charge_budget();
   // Making room (offload_room.cc).

@@ -1,6 +1,8 @@
 // The offload queue's next step.
 #include "store/cache/offload_plan.h"
 
+#include <algorithm>
+
 namespace ember {
 namespace {
 
@@ -17,22 +19,14 @@ bool has_no_parent(const OffloadItem& item) {
   return !item.parent_stored && item.parent_item == kNoItem;
 }
 
-// What can be coded now: as far as memory for it goes, in the order in which it will be written.
+// What can be coded now: of the first in the queue, as many as memory has room for. Never one behind
+// them: the payloads of children whose parent came down last would leave no room for the parent's.
 std::vector<size_t> codable(const OffloadView& view) {
-  size_t coded = 0;
-  for (const OffloadItem& item : view.items) {
-    const bool holds = item.stage == OffloadStage::kCoding ||
-                       item.stage == OffloadStage::kWriting ||
-                       (item.stage == OffloadStage::kHeld && item.coded);
-    coded += holds ? 1 : 0;
-  }
   std::vector<size_t> indices;
-  for (size_t i = 0; i < view.items.size() && coded < view.coded_blocks; ++i) {
+  for (size_t i = 0; i < std::min(view.items.size(), view.coded_blocks); ++i) {
     const OffloadItem& item = view.items[i];
     const bool waits = item.not_before_us > view.now_us && !view.closing;
-    if (item.stage != OffloadStage::kHeld || item.coded || waits) continue;
-    indices.push_back(i);
-    ++coded;
+    if (item.stage == OffloadStage::kHeld && !item.coded && !waits) indices.push_back(i);
   }
   return indices;
 }

@@ -71,14 +71,17 @@ bool OffloadExecutor::make_quota_room(ScopeId payer, uint64_t bytes) {
   return counters.disk_bytes + bytes <= quota;
 }
 
-// The index has forgotten them.
-void OffloadExecutor::erase_evicted() {
+// Before any other write, so that none is erased that came back. False: there is nothing to erase.
+bool OffloadExecutor::erase_evicted() {
+  if (!erase_due_ && !context_.ledger.has_stale_records()) return false;
   erase_due_ = false;
   Victims victims;
   while (const std::optional<ForeignRecord> block = take_evicted()) {
     victims.blocks.push_back(*block);
   }
+  if (victims.empty()) return false;
   erase_victims(std::move(victims), 0);
+  return true;
 }
 
 }  // namespace ember

@@ -28,7 +28,6 @@ void OffloadExecutor::add_foreign(std::span<const ForeignRecord> records) {
 }
 
 std::optional<ForeignRecord> OffloadExecutor::take_foreign() {
-  if (const std::optional<ForeignRecord> evicted = take_evicted()) return evicted;
   if (!std::exchange(foreign_sorted_, true)) {
     std::sort(foreign_.begin(), foreign_.end(), [](const auto& a, const auto& b) {
       return a.position < b.position;
@@ -54,6 +53,11 @@ void OffloadExecutor::add_victim(Victims& victims, const BlockLedger::DiskVictim
 
 // False: there is nothing left that may go.
 bool OffloadExecutor::add_victim(Victims& victims) {
+  if (const std::optional<ForeignRecord> evicted = take_evicted()) {  // and counted already
+    victims.blocks.push_back(*evicted);
+    victims.bytes += evicted->stored_bytes;
+    return true;
+  }
   if (const std::optional<ForeignRecord> foreign = take_foreign()) {
     victims.blocks.push_back(*foreign);
     victims.bytes += foreign->stored_bytes;
@@ -201,7 +205,12 @@ void OffloadExecutor::remember_evicted(std::span<const ForeignRecord> blocks, bo
   for (const ForeignRecord& block : blocks) foreign_hashes_.insert(block.hash);
 }
 
+// A stale record may be a child of what is evicted next, or the parent of what was evicted last.
 std::optional<ForeignRecord> OffloadExecutor::take_evicted() {
+  for (const BlockHash& hash : context_.ledger.take_stale_records()) {
+    const ForeignRecord stale{hash, 0, 0};
+    remember_evicted(std::span(&stale, 1), false);
+  }
   while (!evicted_.empty()) {
     const ForeignRecord block = evicted_.front();
     evicted_.pop_front();

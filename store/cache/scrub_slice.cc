@@ -59,6 +59,7 @@ class Scrub {
     // Once more, from the record on: a drive may err once, and the block may be gone or moved.
     if (!status.ok()) status = prove(hash, disk_.read_record(hash));
     if (status.ok()) return;
+    if (status.error().code == ErrorCode::kCancelled) return;  // forgotten meanwhile
     if (status.error().code != ErrorCode::kCorruption) {
       ++slice_.read_errors;
       return;
@@ -66,7 +67,7 @@ class Scrub {
     const Found still = disk_.read_record(hash);
     if (still.ok() && !still->has_value()) return;
     slice_.damaged.push_back(hash);
-    set_aside(hash, status.error().message);
+    set_aside(hash, still.ok() ? (*still)->position : 0, status.error().message);
   }
 
   // A record that is not there is no damage: it was erased meanwhile.
@@ -90,15 +91,15 @@ class Scrub {
     return {};
   }
 
-  void set_aside(const BlockHash& hash, const std::string& why) {
+  // As it lies there: sealed, in an encrypted store.
+  void set_aside(const BlockHash& hash, uint32_t position, const std::string& why) {
     if (quarantine_ == nullptr) return;
     Result<std::optional<FoundRecord>> found = disk_.read_as_found(hash);
     if (!found.ok() || !found->has_value()) return;
-    const Result<BlockRecord> record = decode_record((*found)->record);
     // A quarantine that is full or cannot be written keeps nothing and counts that.
-    static_cast<void>(quarantine_->keep({hash, record.ok() ? record->position : 0, false,
-                                         why + " (found by the scrubber)", std::move(**found)},
-                                        system_clock().unix_us()));
+    static_cast<void>(quarantine_->keep(
+        {hash, position, false, why + " (found by the scrubber)", std::move(**found)},
+        system_clock().unix_us()));
   }
 
   DiskTier& disk_;

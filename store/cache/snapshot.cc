@@ -7,12 +7,13 @@
 #include <system_error>
 
 #include "store/disk/durable_file.h"
+#include "store/disk/vault_format.h"
 
 namespace ember {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr uint64_t kLargestOwnFile = uint64_t{1} << 20;
+constexpr uint64_t kLargestOwnFile = kMostKeysBytes;
 
 Status check_target(const std::string& store, const std::string& target) {
   std::error_code error;
@@ -30,7 +31,8 @@ Status check_target(const std::string& store, const std::string& target) {
   return {};
 }
 
-// IDENTITY and whatever else says what the store is; not the lock, which is the holder's.
+// IDENTITY, KEYS and whatever else says what the store is; not the lock, which is the holder's.
+// After the databases: KEYS has the key of every value in them.
 Status copy_own_files(const std::string& store, const std::string& target) {
   std::error_code error;
   for (fs::directory_iterator it(store, error), end; !error && it != end; it.increment(error)) {

@@ -43,13 +43,19 @@ Status complete_or_discard(StoreDirectory& directory, Result<std::unique_ptr<Dis
 
 Result<StoreParts> StoreParts::open(const std::string& path, const DiskPlan& plan,
                                     uint64_t memtable_bytes, uint64_t block_cache_bytes,
-                                    const BaseFileSystem& base) {
-  Result<std::unique_ptr<StoreDirectory>> directory = open_store_directory(path, base);
+                                    const BaseFileSystem& base,
+                                    const EncryptionOptions& encryption) {
+  Result<std::unique_ptr<StoreDirectory>> directory =
+      open_store_directory(path, base, encryption);
   if (!directory.ok()) {
     if (directory.error().code == ErrorCode::kCorruption) return unusable(directory.error());
     return directory.error();
   }
+  // Not damaged, and nothing is touched: the requests of this process run without it.
+  const std::string& trouble = (*directory)->key_trouble();
   StoreParts parts;
+  parts.reason = trouble;
+  if (!trouble.empty()) return parts;
   parts.directory = std::move(*directory);
   parts.secret = parts.directory->secret();
   parts.plan = plan;
@@ -57,6 +63,8 @@ Result<StoreParts> StoreParts::open(const std::string& path, const DiskPlan& pla
   if (!parts.writable) {
     add_reason(parts.reason, "opened for reading: " + why_not_writable(path));
   }
+  const std::string open_to_others = parts.directory->open_to_others();
+  if (!open_to_others.empty()) add_reason(parts.reason, open_to_others);
   parts.quarantine = Quarantine::open(parts.directory->path() + "/quarantine",
                                       plan.quarantine_bytes, !parts.writable);
   const uint64_t turns_memtable = std::min(kConversationsMemtableBytes, memtable_bytes / 4);
@@ -69,12 +77,14 @@ Result<StoreParts> StoreParts::open(const std::string& path, const DiskPlan& pla
   disk.memtable_bytes = memtable_bytes - turns_memtable;
   disk.block_cache_bytes = block_cache_bytes;
   disk.scan_later = true;
+  disk.sealer = parts.directory->sealer();
   EMBER_TRY(parts.open_blocks(disk, base));
 
   ConversationsOptions turns;
   turns.directory = parts.directory->path() + "/conversations";
   turns.limit_bytes = plan.conversations_bytes;
   turns.memtable_bytes = turns_memtable;
+  turns.sealer = parts.directory->sealer();
   EMBER_TRY(parts.open_conversations_of(turns, base));
   return parts;
 }

@@ -37,7 +37,8 @@ struct StoreParts {
   // Errors: as BlockCache::open.
   static Result<StoreParts> open(const std::string& path, const DiskPlan& plan,
                                  uint64_t memtable_bytes, uint64_t block_cache_bytes,
-                                 const BaseFileSystem& base = nullptr);
+                                 const BaseFileSystem& base = nullptr,
+                                 const EncryptionOptions& encryption = {});
 
  private:
   Status open_blocks(DiskTierOptions options, const BaseFileSystem& base);

@@ -26,6 +26,7 @@
 #include "store/disk/rocksdb_seam.h"
 #include "store/disk/rocksdb_status.h"
 #include "store/disk/torn_logs.h"
+#include "store/disk/value_sealer.h"
 
 namespace ember {
 namespace {
@@ -80,6 +81,7 @@ class ConversationsImpl final : public Conversations {
   Status checkpoint(const std::string& directory) override {
     return checkpoint_database(*db_, directory);
   }
+  Status purge() override;
   uint64_t file_bytes() const override { return seam_.files->ledger().file_bytes(); }
   Result<std::vector<std::string>> verify_files() override;
 
@@ -92,7 +94,15 @@ class ConversationsImpl final : public Conversations {
   Status check_writable();
   Status check_room(uint64_t more_bytes);
   Status write(rocksdb::WriteBatch& batch, bool sync);
+  Status compact();
   Status renew_tails();
+  Result<Conversation> load_head(const std::string& id) const;
+  Result<std::string> scope_of(const std::string& id) const;
+  // Opened and decoded; nothing where the key of the scope is destroyed.
+  Result<std::optional<Conversation>> head_of(std::string_view key, std::string_view value) const;
+  Result<Turn> turn_of(std::string_view key, std::string_view value) const;
+  Result<std::optional<TailValue>> tail_of(std::string_view key, std::string_view value,
+                                           std::string& opened) const;
   std::string doing(const std::string& what) const { return options_.directory + ": " + what; }
 
   ConversationsOptions options_;
@@ -169,20 +179,32 @@ Status ConversationsImpl::check_writable() {
   return {};
 }
 
+Status ConversationsImpl::compact() {
+  rocksdb::CompactRangeOptions options;
+  options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
+  for (rocksdb::ColumnFamilyHandle* handle : {turns(), tails()}) {
+    rocksdb::Status status = db_->CompactRange(options, handle, nullptr, nullptr);
+    if (!status.ok()) return rocksdb_error(status, doing("compaction"));
+  }
+  rocksdb::Status status = db_->DisableFileDeletions();
+  if (status.ok()) status = db_->EnableFileDeletions(true);
+  return rocksdb_result(status, doing("deletion of old files"));
+}
+
+Status ConversationsImpl::purge() {
+  EMBER_TRY(check_writable());
+  // Tables first: a log goes when all that it holds is in tables.
+  rocksdb::Status status = db_->Flush(rocksdb::FlushOptions(), {turns(), tails()});
+  if (!status.ok()) return rocksdb_error(status, doing("flush"));
+  return compact();
+}
+
 Status ConversationsImpl::check_room(uint64_t more_bytes) {
   EMBER_TRY(check_writable());
   more_bytes += kReserveBytes;
   if (fits(more_bytes)) return {};
   if (compactable_.exchange(false)) {
-    rocksdb::CompactRangeOptions options;
-    options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
-    for (rocksdb::ColumnFamilyHandle* handle : {turns(), tails()}) {
-      rocksdb::Status status = db_->CompactRange(options, handle, nullptr, nullptr);
-      if (!status.ok()) return rocksdb_error(status, doing("compaction"));
-    }
-    rocksdb::Status status = db_->DisableFileDeletions();
-    if (status.ok()) status = db_->EnableFileDeletions(true);
-    if (!status.ok()) return rocksdb_error(status, doing("deletion of old files"));
+    EMBER_TRY(compact());
     if (fits(more_bytes)) return {};
   }
   return {ErrorCode::kCapacity, doing("no room for " + std::to_string(more_bytes) +
@@ -201,7 +223,9 @@ Status ConversationsImpl::write(rocksdb::WriteBatch& batch, bool sync) {
 Status ConversationsImpl::put_head(const Conversation& conversation) {
   EMBER_CHECK(is_conversation_id(conversation.id), "a conversation's id is 16 hexadecimal digits");
   std::string key = head_key(conversation.id);
-  std::string value = encode_head(key, conversation);
+  EMBER_ASSIGN(const std::string value,
+               stored_form(options_.sealer.get(), conversation.scope, {ValueKind::kTurn, key},
+                           encode_head(key, conversation)));
   EMBER_TRY(check_room(value.size()));
   rocksdb::WriteBatch batch;
   batch.Put(turns(), key, value);
@@ -212,7 +236,10 @@ Status ConversationsImpl::put_head(const Conversation& conversation) {
 Status ConversationsImpl::put_turn(const std::string& id, uint32_t index, const Turn& turn) {
   EMBER_CHECK(is_conversation_id(id), "a conversation's id is 16 hexadecimal digits");
   std::string key = turn_key(id, index);
-  std::string value = encode_turn(key, turn);
+  EMBER_ASSIGN(const std::string scope, scope_of(id));
+  EMBER_ASSIGN(const std::string value,
+               stored_form(options_.sealer.get(), scope, {ValueKind::kTurn, key},
+                           encode_turn(key, turn)));
   EMBER_TRY(check_room(value.size()));
   rocksdb::WriteBatch batch;
   batch.Put(turns(), key, value);
@@ -220,7 +247,14 @@ Status ConversationsImpl::put_turn(const std::string& id, uint32_t index, const 
   return write(batch, true);
 }
 
-Result<Conversation> ConversationsImpl::load(const std::string& id) {
+// Of an encrypted store: with which key its turns are sealed. In clear nothing depends on it.
+Result<std::string> ConversationsImpl::scope_of(const std::string& id) const {
+  if (options_.sealer == nullptr) return std::string();
+  EMBER_ASSIGN(const Conversation head, load_head(id));
+  return head.scope;
+}
+
+Result<Conversation> ConversationsImpl::load_head(const std::string& id) const {
   std::string key = head_key(id);
   std::string value;
   rocksdb::Status status = db_->Get(rocksdb::ReadOptions(), turns(), key, &value);
@@ -228,7 +262,31 @@ Result<Conversation> ConversationsImpl::load(const std::string& id) {
     return Error{ErrorCode::kInvalidArgument, "there is no conversation " + id};
   }
   if (!status.ok()) return rocksdb_error(status, doing("conversation " + id));
-  EMBER_ASSIGN(Conversation conversation, decode_head(key, value));
+  EMBER_ASSIGN(std::optional<Conversation> head, head_of(key, value));
+  if (head) return std::move(*head);
+  return Error{ErrorCode::kInvalidArgument, "conversation " + id + " was forgotten"};
+}
+
+Result<std::optional<Conversation>> ConversationsImpl::head_of(std::string_view key,
+                                                               std::string_view value) const {
+  std::string opened;
+  EMBER_ASSIGN(const std::optional<std::string_view> plain,
+               plain_form(options_.sealer.get(), {ValueKind::kTurn, key}, value, opened));
+  if (!plain) return std::optional<Conversation>();
+  EMBER_ASSIGN(Conversation head, decode_head(key, *plain));
+  return std::optional<Conversation>(std::move(head));
+}
+
+Result<Turn> ConversationsImpl::turn_of(std::string_view key, std::string_view value) const {
+  std::string opened;
+  EMBER_ASSIGN(const std::optional<std::string_view> plain,
+               plain_form(options_.sealer.get(), {ValueKind::kTurn, key}, value, opened));
+  if (plain) return decode_turn(key, *plain);
+  return Error{ErrorCode::kInvalidArgument, "the turn was forgotten"};
+}
+
+Result<Conversation> ConversationsImpl::load(const std::string& id) {
+  EMBER_ASSIGN(Conversation conversation, load_head(id));
   std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(rocksdb::ReadOptions(), turns()));
   std::string prefix = turn_prefix(id);
   for (it->Seek(prefix); it->Valid() && it->key().starts_with(prefix); it->Next()) {
@@ -237,7 +295,7 @@ Result<Conversation> ConversationsImpl::load(const std::string& id) {
       return Error{ErrorCode::kCorruption,
                    doing("conversation " + id + ": turn " + std::to_string(index) + " is missing")};
     }
-    EMBER_ASSIGN(Turn turn, decode_turn(it->key().ToStringView(), it->value().ToStringView()));
+    EMBER_ASSIGN(Turn turn, turn_of(it->key().ToStringView(), it->value().ToStringView()));
     conversation.turns.push_back(std::move(turn));
   }
   EMBER_TRY(rocksdb_result(it->status(), doing("conversation " + id)));
@@ -249,11 +307,12 @@ Result<std::vector<Conversation>> ConversationsImpl::list() {
   uint64_t unreadable = 0;
   std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(rocksdb::ReadOptions(), turns()));
   for (it->Seek("h"); it->Valid() && it->key()[0] == 'h'; it->Next()) {
-    Result<Conversation> head = decode_head(it->key().ToStringView(), it->value().ToStringView());
-    if (head.ok()) {
-      heads.push_back(std::move(*head));
-    } else {
+    Result<std::optional<Conversation>> head =
+        head_of(it->key().ToStringView(), it->value().ToStringView());
+    if (!head.ok()) {
       ++unreadable;
+    } else if (*head) {
+      heads.push_back(std::move(**head));
     }
   }
   unreadable_heads_ = unreadable;
@@ -282,7 +341,9 @@ Status ConversationsImpl::put_tail(const BlockRecord& record, std::span<const st
                                    bool sync) {
   EMBER_CHECK(payloads.size() == record.groups.size(), "one payload for each group");
   std::string key(record.hash.view());
-  std::string value = encode_tail(key, record, payloads);
+  EMBER_ASSIGN(const std::string value,
+               stored_form(options_.sealer.get(), record.scope, {ValueKind::kTail, key},
+                           encode_tail(key, record, payloads)));
   EMBER_TRY(check_room(value.size()));
   rocksdb::WriteBatch batch;
   batch.Put(tails(), key, value);
@@ -303,11 +364,13 @@ Result<Conversations::TailListing> ConversationsImpl::list_tails() {
   TailListing listing;
   std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(rocksdb::ReadOptions(), tails()));
   for (it->SeekToFirst(); it->Valid(); it->Next()) {
-    Result<TailValue> tail = decode_tail(it->key().ToStringView(), it->value().ToStringView());
-    if (tail.ok()) {
-      listing.records.push_back(std::move(tail->record));
-    } else {
+    std::string opened;
+    Result<std::optional<TailValue>> tail =
+        tail_of(it->key().ToStringView(), it->value().ToStringView(), opened);
+    if (!tail.ok()) {
       ++listing.unreadable;
+    } else if (*tail) {
+      listing.records.push_back(std::move((*tail)->record));
     }
   }
   if (it->status().ok()) return listing;
@@ -317,6 +380,16 @@ Result<Conversations::TailListing> ConversationsImpl::list_tails() {
   listing.records.clear();
   EMBER_TRY(renew_tails());
   return listing;
+}
+
+Result<std::optional<TailValue>> ConversationsImpl::tail_of(std::string_view key,
+                                                            std::string_view value,
+                                                            std::string& opened) const {
+  EMBER_ASSIGN(const std::optional<std::string_view> plain,
+               plain_form(options_.sealer.get(), {ValueKind::kTail, key}, value, opened));
+  if (!plain) return std::optional<TailValue>();
+  EMBER_ASSIGN(TailValue tail, decode_tail(key, *plain));
+  return std::optional<TailValue>(std::move(tail));
 }
 
 // Tails are cache: each costs less than a block to compute again. A table of theirs that cannot be
@@ -342,7 +415,10 @@ Status ConversationsImpl::read_tail_group(const BlockRecord& record, uint32_t gr
   rocksdb::Status status = db_->Get(rocksdb::ReadOptions(), tails(), rocksdb::Slice(key), &value);
   std::string what = doing("tail of block " + record.hash.hex());
   if (!status.ok()) return rocksdb_error(status, what);
-  EMBER_ASSIGN(TailValue tail, decode_tail(key, value.ToStringView()));
+  std::string opened;
+  EMBER_ASSIGN(const std::optional<TailValue> found, tail_of(key, value.ToStringView(), opened));
+  if (!found) return {ErrorCode::kCancelled, what + " was forgotten with its scope"};
+  const TailValue& tail = *found;
   if (group >= tail.payloads.size() || tail.record.groups[group] != record.groups[group]) {
     return {ErrorCode::kCorruption, what + ": it was replaced by another"};
   }
@@ -370,7 +446,12 @@ Result<std::vector<std::string>> ConversationsImpl::verify_files() {
   for (it->SeekToFirst(); it->Valid(); it->Next()) {
     std::string_view key = it->key().ToStringView();
     std::string_view value = it->value().ToStringView();
-    bool good = key[0] == 'h' ? decode_head(key, value).ok() : decode_turn(key, value).ok();
+    std::string opened;
+    Result<std::optional<std::string_view>> plain =
+        plain_form(options_.sealer.get(), {ValueKind::kTurn, key}, value, opened);
+    if (plain.ok() && !*plain) continue;  // forgotten
+    bool good = plain.ok() && (key[0] == 'h' ? decode_head(key, **plain).ok()
+                                             : decode_turn(key, **plain).ok());
     if (!good) names.push_back("conversation " + std::string(key.substr(1, 16)));
   }
   return names;

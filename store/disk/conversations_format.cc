@@ -84,12 +84,12 @@ std::string turn_key(std::string_view id, uint32_t index) {
 
 std::string encode_head(std::string_view key, const Conversation& conversation) {
   std::string body = begun();
+  append_text(body, conversation.scope);
   append_value(body, conversation.name_space);
   append_text(body, conversation.system);
   append_text(body, conversation.template_name);
   append_value(body, conversation.created_unix_us);
   append_value(body, conversation.updated_unix_us);
-  append_text(body, conversation.owner);
   return sealed(key, std::move(body));
 }
 
@@ -98,12 +98,12 @@ Result<Conversation> decode_head(std::string_view key, std::string_view value) {
   ByteReader reader(body);
   Conversation conversation;
   conversation.id = std::string(key.substr(1));
+  conversation.scope = read_text(reader);
   conversation.name_space = reader.read<NamespaceHash>();
   conversation.system = read_text(reader);
   conversation.template_name = read_text(reader);
   conversation.created_unix_us = reader.read<int64_t>();
   conversation.updated_unix_us = reader.read<int64_t>();
-  conversation.owner = read_text(reader);
   if (!reader.finished()) return damaged("head of a conversation", "lengths do not agree");
   return conversation;
 }

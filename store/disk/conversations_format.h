@@ -6,14 +6,15 @@
 // Threads    any; pure
 //
 //   family `turns`
-//     'h', id 16                         -> head: version 2, namespace 16, system, template,
-//                                           created 8, updated 8, owner, checksum 8
+//     'h', id 16                         -> head: version 2, scope, namespace 16, system, template,
+//                                           created 8, updated 8, checksum 8
 //     't', id 16, index 4 (big-endian)   -> turn: version 2, state 1, seed 8, temperature 4,
 //                                           max tokens 4, user, finish reason, prompt ids,
 //                                           answer ids, checksum 8
 //   family `tails`
 //     block hash 16                      -> tail: version 2, record, payload bytes of the groups
 //                                           in order, checksum 8
+//   In an encrypted store these are what is sealed (store/disk/value_sealer.h), keys excepted.
 //   A text or a list of ids is its length (4 bytes; of bytes or of ids), then its bytes.
 #pragma once
 
@@ -27,7 +28,7 @@
 
 namespace ember {
 
-inline constexpr uint16_t kConversationVersion = 1;
+inline constexpr uint16_t kConversationVersion = 2;
 
 std::string head_key(std::string_view id);
 std::string turn_key(std::string_view id, uint32_t index);

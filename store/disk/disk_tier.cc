@@ -147,12 +147,7 @@ Result<std::optional<BlockRecord>> DiskTierImpl::read_record(const BlockHash& ha
   rocksdb::Status status = db_->Get(read_options(), meta_, block_key(hash), &value);
   if (status.IsNotFound()) return std::optional<BlockRecord>();
   if (!status.ok()) return rocksdb_error(status, doing("record of block " + hash.hex()));
-  EMBER_ASSIGN(BlockRecord record, decode_record(value));
-  if (record.hash != hash) {
-    return Error{ErrorCode::kCorruption,
-                 doing("block " + hash.hex() + " has the record of " + record.hash.hex())};
-  }
-  return std::optional<BlockRecord>(std::move(record));
+  return record_of(block_key(hash), value);
 }
 
 Status DiskTierImpl::read_payload(const BlockRecord& record, uint32_t group,
@@ -166,17 +161,13 @@ Status DiskTierImpl::read_payload(const BlockRecord& record, uint32_t group,
     return rocksdb_error(status, doing("group " + std::to_string(group) + " of block " +
                                        record.hash.hex()));
   }
-  if (payload.size() != record.groups[group].stored_bytes) {
-    return {ErrorCode::kCorruption,
-            doing("group " + std::to_string(group) + " of block " + record.hash.hex() + " has " +
-                  std::to_string(payload.size()) + " stored bytes, its record says " +
-                  std::to_string(record.groups[group].stored_bytes))};
-  }
   return {};
 }
 
 Status DiskTierImpl::prove_payload(const BlockRecord& record, uint32_t group,
-                                   std::string_view payload, Bytes raw) const {
+                                   std::string_view stored, Bytes raw) const {
+  std::string opened;
+  EMBER_ASSIGN(const std::string_view payload, payload_of(record, group, stored, opened));
   const GroupEntry& entry = record.groups[group];
   EMBER_TRY(decode_group(entry.codec, payload, raw));
   if (checksum64(raw) != entry.checksum) {

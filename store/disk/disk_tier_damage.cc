@@ -61,9 +61,11 @@ Result<std::optional<FoundRecord>> DiskTierImpl::read_as_found(const BlockHash& 
       db_->Get(proven_reads(), meta_, block_key(hash), &found.record);
   if (status.IsNotFound()) return std::optional<FoundRecord>();
   if (!status.ok()) found.record.clear();
-  const Result<BlockRecord> record = decode_record(found.record);
-  for (uint32_t group = 0; record.ok() && group < record->groups.size(); ++group) {
-    found.groups.push_back(payload_as_found(*record, group));
+  // Opened only to know which groups there are: what is kept is sealed as it was.
+  const Result<std::optional<BlockRecord>> record = record_of(block_key(hash), found.record);
+  const bool known = record.ok() && record->has_value();
+  for (uint32_t group = 0; known && group < (*record)->groups.size(); ++group) {
+    found.groups.push_back(payload_as_found(**record, group));
   }
   return std::optional<FoundRecord>(std::move(found));
 }
@@ -85,12 +87,13 @@ Result<DiskTier::Scan> DiskTierImpl::records_after(const std::optional<BlockHash
       if (!hash) continue;
       if (scan.records.size() == most) return scan;
       if (scan.gap && scan.gap->second == last_hash()) scan.gap->second = *hash;
-      Result<BlockRecord> record = decode_record(it->value().ToStringView());
-      if (record.ok() && record->hash != *hash) {
-        record = Error{ErrorCode::kCorruption,
-                       doing("block " + hash->hex() + " has the record of another")};
+      Result<std::optional<BlockRecord>> record =
+          record_of(it->key().ToStringView(), it->value().ToStringView());
+      if (!record.ok()) {
+        scan.records.emplace_back(*hash, record.error());
+      } else if (*record) {  // else forgotten, and no damage
+        scan.records.emplace_back(*hash, std::move(**record));
       }
-      scan.records.emplace_back(*hash, std::move(record));
       last = *hash;
     }
     scan.ended = it->status().ok();
@@ -132,8 +135,9 @@ void DiskTierImpl::lose_block(const BlockHash& hash, const Error& why) {
   if (options_.set_aside) {
     Result<std::optional<FoundRecord>> found = read_as_found(hash);
     if (found.ok() && found->has_value()) {
-      const Result<BlockRecord> record = decode_record((*found)->record);
-      options_.set_aside({hash, record.ok() ? record->position : 0, false,
+      const Result<std::optional<BlockRecord>> record =
+          record_of(block_key(hash), (*found)->record);
+      options_.set_aside({hash, record.ok() && *record ? (*record)->position : 0, false,
                           why.message + " (found when its epoch was retired)",
                           std::move(**found)});
     }

@@ -65,6 +65,7 @@ class DiskTierImpl final : public DiskTier {
   bool has_room(uint64_t stored_bytes) const override;
   Status make_room(uint64_t stored_bytes) override;
   Status checkpoint(const std::string& directory) override;
+  Status retire_epochs(std::span<const uint32_t> epochs) override;
   Result<bool> make_room_slice(uint64_t stored_bytes) override;
   Result<bool> upkeep() override;
   std::vector<BlockHash> take_lost() override;
@@ -85,6 +86,7 @@ class DiskTierImpl final : public DiskTier {
     uint32_t live = 0;
     uint32_t files = 0;      // flushes that were asked for while it was open
     bool rewritten = false;  // holds what reclaiming put again
+    int64_t not_before_us = 0;  // the drive did not give all of it when it was to be reclaimed
     uint64_t dead_bytes() const { return bytes - live_bytes; }
   };
   // New groups and those that are put again fill epochs of their own: what has lived long stays
@@ -128,6 +130,18 @@ class DiskTierImpl final : public DiskTier {
                      std::vector<std::string>& payloads);
   void lose_block(const BlockHash& hash, const Error& why);
 
+  // disk_tier_seal.cc: what is written and read, with encryption or without
+  Result<std::string> row_of(const BlockRecord& record) const;
+  // Nothing when the key of its scope is destroyed.
+  Result<std::optional<BlockRecord>> record_of(std::string_view key, std::string_view row) const;
+  // Views into `payloads`, or into `sealed`, which holds them sealed then.
+  Result<std::vector<std::string_view>> stored_forms(const BlockRecord& record,
+                                                     std::span<const std::string> payloads,
+                                                     std::vector<std::string>& sealed) const;
+  // A view into `stored`, or into `opened`, which holds it opened then.
+  Result<std::string_view> payload_of(const BlockRecord& record, uint32_t group,
+                                      std::string_view stored, std::string& opened) const;
+
   // disk_tier_write.cc
   Status check_writable();
   Status recover();
@@ -135,7 +149,7 @@ class DiskTierImpl final : public DiskTier {
   Status check_room(uint64_t stored_bytes) const;
   Status write(rocksdb::WriteBatch& batch, bool may_wait);
   Status open_epoch(Stream stream, uint64_t stored_bytes, uint32_t& epoch);
-  Status put_now(BlockRecord& record, std::span<const std::string> payloads, Stream stream);
+  Status put_now(BlockRecord& record, std::span<const std::string_view> stored, Stream stream);
   Status flush_now();
   // What the files may come to when `more_bytes` are put too.
   uint64_t needed_bytes(uint64_t more_bytes) const;
@@ -143,10 +157,14 @@ class DiskTierImpl final : public DiskTier {
   void forget_block(const BlockHash& hash) EMBER_REQUIRES(state_mutex_);
 
   // disk_tier_reclaim.cc
+  bool is_open(uint32_t epoch) const EMBER_REQUIRES(state_mutex_) {
+    return epoch == open_epochs_[kNew] || epoch == open_epochs_[kAgain];
+  }
   uint32_t choose_epoch() const;
   uint32_t crowded_epoch() const;
   Status begin_reclaim(uint32_t epoch, bool crowded);
   Result<bool> reclaim_slice();  // true: not finished
+  Status retire(uint32_t epoch);
   Status rewrite_block(const BlockHash& hash);
   Status drop_epoch(uint32_t epoch, rocksdb::WriteBatch& batch);
   void await_deletions() const;
@@ -162,6 +180,10 @@ class DiskTierImpl final : public DiskTier {
   Status leave_full_drive();
   Status lose_epoch();
   Result<std::vector<StoredBlock>> stored_blocks();
+  // disk_tier_forget.cc
+  // Rows whose key was destroyed: noted by scans, erased by the write lane with its next flush.
+  void note_forgotten(std::string_view key);
+  void erase_forgotten();
 
   std::string doing(std::string_view what) const;
 
@@ -202,6 +224,7 @@ class DiskTierImpl final : public DiskTier {
   DiskTierStats counters_ EMBER_GUARDED_BY(state_mutex_);     // those since opening
   std::vector<BlockHash> lost_ EMBER_GUARDED_BY(state_mutex_);  // not yet told
   std::string damage_note_ EMBER_GUARDED_BY(state_mutex_);  // found at opening; writes go on
+  std::vector<std::string> forgotten_rows_ EMBER_GUARDED_BY(state_mutex_);
   // Write lane only:
   bool dirty_ = false;           // something waits for a flush
   bool full_drive_ = false;      // a write found no space, and room has not been made since

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "store/disk/disk_tier_impl.h"
 #include "store/disk/rocksdb_status.h"
 
@@ -17,6 +18,9 @@ constexpr uint64_t kOpeningBytes = 128u << 10;
 constexpr uint32_t kMostFiles = 8;
 // What one slice of reclaiming puts again at least, in about 10 ms.
 constexpr uint64_t kLeastSlice = uint64_t{8} << 20;
+// An older epoch with this part of the largest dead share goes first: it will not get much emptier.
+constexpr double kNearlyAll = 0.875;
+constexpr int64_t kUnreadablePauseUs = 10'000'000;
 constexpr int kMostLooks = 250;  // of 2 ms, for files that are about to be deleted
 
 }  // namespace
@@ -32,30 +36,34 @@ void DiskTierImpl::lower_ledger_limit() {
   ledger.set_limit_bytes(lowered_before ? std::min(ledger.limit_bytes(), limit) : limit);
 }
 
-// The oldest epoch of which a fourth is dead; else the one with most dead bytes; 0 when none has.
+// The epoch that costs least: of those whose dead share is nearly the largest, the oldest; 0 when
+// none has anything dead.
 uint32_t DiskTierImpl::choose_epoch() const {
+  const int64_t now = system_clock().now_us();
   MutexLock lock(state_mutex_);
-  uint32_t best = 0;
-  uint64_t most_dead = 0;
+  double largest = 0;
+  std::vector<std::pair<uint32_t, double>> dead_shares;
   for (const auto& [number, epoch] : epochs_) {
-    const bool open = number == open_epochs_[kNew] || number == open_epochs_[kAgain];
     // An empty row is an epoch whose metadata was lost: what lies in it is not known, so drop it.
-    if (epoch.bytes == 0 && !open) return number;
-    if (epoch.dead_bytes() > 0 && epoch.dead_bytes() >= epoch.bytes / 4) return number;
-    if (epoch.dead_bytes() > most_dead) {
-      most_dead = epoch.dead_bytes();
-      best = number;
-    }
+    if (epoch.bytes == 0 && !is_open(number)) return number;
+    if (now < epoch.not_before_us || epoch.dead_bytes() == 0) continue;
+    // An open one is as large as it will be.
+    const uint64_t bytes = is_open(number) ? std::max(epoch.bytes, sizes_.epoch_bytes) : epoch.bytes;
+    const double share = static_cast<double>(epoch.dead_bytes()) / static_cast<double>(bytes);
+    dead_shares.emplace_back(number, share);
+    largest = std::max(largest, share);
   }
-  return best;
+  for (const auto& [number, share] : dead_shares) {
+    if (share >= largest * kNearlyAll) return number;
+  }
+  return 0;
 }
 
 // A sealed epoch that is worth a rewriting for the number of its files alone; 0: none.
 uint32_t DiskTierImpl::crowded_epoch() const {
   MutexLock lock(state_mutex_);
   for (const auto& [number, epoch] : epochs_) {
-    const bool open = number == open_epochs_[kNew] || number == open_epochs_[kAgain];
-    if (!open && !epoch.rewritten && epoch.files > kMostFiles) return number;
+    if (!is_open(number) && !epoch.rewritten && epoch.files > kMostFiles) return number;
   }
   return 0;
 }
@@ -154,8 +162,16 @@ Result<bool> DiskTierImpl::reclaim_slice() {
   return false;
 }
 
+// At once; what was being reclaimed is only emptier than it was.
+Status DiskTierImpl::retire(uint32_t epoch) {
+  EMBER_TRY(begin_reclaim(epoch, false));
+  while (reclaim_.epoch != 0) EMBER_TRY(reclaim_slice());
+  return {};
+}
+
 // Only what is proven gets a new life. Damage is kept aside, and its record stays: a hole, healed
-// by a new commit; its groups go with the epoch.
+// by a new commit; its groups go with the epoch. What the drive does not give is no damage: its
+// epoch is left in peace for a while.
 Status DiskTierImpl::rewrite_block(const BlockHash& hash) {
   {
     MutexLock lock(state_mutex_);
@@ -166,9 +182,18 @@ Status DiskTierImpl::rewrite_block(const BlockHash& hash) {
   std::vector<std::string> payloads;
   Status proven = read_proven(hash, record, payloads);
   if (!proven.ok()) proven = read_proven(hash, record, payloads);
-  if (proven.ok()) return put_now(record, payloads, kAgain);
-  lose_block(hash, proven.error());
-  return {};
+  if (!proven.ok() && proven.error().code == ErrorCode::kIo) {
+    MutexLock lock(state_mutex_);
+    epochs_[reclaim_.epoch].not_before_us = system_clock().now_us() + kUnreadablePauseUs;
+    return proven.error();
+  }
+  if (!proven.ok()) {
+    lose_block(hash, proven.error());
+    return {};
+  }
+  // As they are stored: sealed groups stay sealed.
+  const std::vector<std::string_view> forms(payloads.begin(), payloads.end());
+  return put_now(record, forms, kAgain);
 }
 
 // RocksDB deletes a file in the background when another of its jobs has just looked at it; until

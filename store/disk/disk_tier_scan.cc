@@ -207,12 +207,17 @@ Result<DiskTier::ScanStep> DiskTierImpl::scan_now(const std::string& cursor, siz
   const std::shared_ptr<RecordWalk> walk = take_walk(cursor);
   MetaWalk& blocks = walk->blocks;
   for (; blocks.valid() && step.found.records.size() < most; blocks.next()) {
-    Result<BlockRecord> record = decode_record(blocks.value());
-    if (!record.ok() || hash_of_key(blocks.key()) != record->hash) {
+    Result<std::optional<BlockRecord>> record = record_of(blocks.key(), blocks.value());
+    if (!record.ok()) {
       ++step.found.unreadable;
       continue;
     }
-    step.found.records.emplace_back(std::move(*record), walk->touch());
+    if (!*record) {
+      ++step.found.forgotten;
+      note_forgotten(blocks.key());
+      continue;
+    }
+    step.found.records.emplace_back(std::move(**record), walk->touch());
   }
   step.found.unreadable += blocks.gaps() - std::exchange(walk->told_gaps, blocks.gaps());
   step.done = !blocks.valid();
@@ -256,6 +261,7 @@ Result<DiskTier::Listing> DiskTierImpl::list() {
   while (!step.done) {
     EMBER_ASSIGN(step, scan(step.cursor, kWalkStep));
     listing.unreadable += step.found.unreadable;
+    listing.forgotten += step.found.forgotten;
     std::move(step.found.records.begin(), step.found.records.end(),
               std::back_inserter(listing.records));
   }

@@ -123,7 +123,8 @@ Status DiskTierImpl::lose_epoch() {
       EMBER_ASSIGN(std::optional<BlockRecord> record, read_record(block.hash));
       if (!record) continue;
       record->epoch = 0;
-      batch.Put(meta_, block_key(block.hash), encode_record(*record));
+      EMBER_ASSIGN(const std::string row, row_of(*record));
+      batch.Put(meta_, block_key(block.hash), row);
     }
   }
   {

@@ -172,18 +172,23 @@ Status DiskTierImpl::open_epoch(Stream stream, uint64_t stored_bytes, uint32_t& 
   return {};
 }
 
-Status DiskTierImpl::put_now(BlockRecord& record, std::span<const std::string> payloads,
+Status DiskTierImpl::put_now(BlockRecord& record, std::span<const std::string_view> payloads,
                              Stream stream) {
   const uint64_t stored = record.stored_bytes();
   const uint32_t former_epoch = record.epoch;
   uint32_t epoch = 0;
   EMBER_TRY(open_epoch(stream, stored, epoch));
   record.epoch = epoch;
+  const Result<std::string> row = row_of(record);
+  if (!row.ok()) {
+    record.epoch = former_epoch;
+    return row.error();
+  }
   rocksdb::WriteBatch batch;
   for (uint32_t group = 0; group < payloads.size(); ++group) {
     batch.Put(data_, data_key(epoch, record.hash, group), payloads[group]);
   }
-  batch.Put(meta_, block_key(record.hash), encode_record(record));
+  batch.Put(meta_, block_key(record.hash), *row);
   {
     MutexLock lock(state_mutex_);
     const Epoch& now = epochs_[epoch];
@@ -217,7 +222,9 @@ Status DiskTierImpl::put(BlockRecord& record, std::span<const std::string> paylo
   }
   EMBER_TRY(check_writable());
   EMBER_TRY(check_room(record.stored_bytes()));
-  return put_now(record, payloads, kNew);
+  std::vector<std::string> sealed;
+  EMBER_ASSIGN(const std::vector<std::string_view> forms, stored_forms(record, payloads, sealed));
+  return put_now(record, forms, kNew);
 }
 
 Status DiskTierImpl::erase(const BlockHash& hash) {
@@ -277,6 +284,7 @@ Status DiskTierImpl::flush_now() {
 
 Status DiskTierImpl::flush() {
   EMBER_TRY(check_writable());
+  erase_forgotten();
   if (dirty_) EMBER_TRY(flush_now());
   keep_ballast();
   MutexLock lock(state_mutex_);

@@ -15,8 +15,8 @@
 
 namespace ember {
 
-Result<std::unique_ptr<StoreDirectory>> open_store_directory(const std::string& path,
-                                                             const BaseFileSystem& base);
+Result<std::unique_ptr<StoreDirectory>> open_store_directory(
+    const std::string& path, const BaseFileSystem& base, const EncryptionOptions& encryption = {});
 Result<std::unique_ptr<DiskTier>> open_disk_tier(const DiskTierOptions& options,
                                                  const BaseFileSystem& base);
 Result<std::unique_ptr<Conversations>> open_conversations(const ConversationsOptions& options,

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <pwd.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -13,59 +12,48 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
-#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
 #include "store/disk/durable_file.h"
+#include "store/disk/key_file.h"
 #include "store/disk/open_parts.h"
+#include "store/disk/private_file.h"
+#include "store/disk/vault.h"
 
 namespace ember {
 namespace {
 
 namespace fs = std::filesystem;
 
-// IDENTITY: magic "EMBS" 4, version 4, secret 192, XXH3-64 of all before it 8.
+// IDENTITY: magic "EMBS" 4, version 4, form 4, secret 192 (form 0 only: in an encrypted store it is
+// wrapped in KEYS), XXH3-64 of all before it 8.
 constexpr uint32_t kIdentityMagic = 0x53424d45;
+constexpr uint32_t kFormClear = 0;
+constexpr uint32_t kFormEncrypted = 1;
 constexpr size_t kLargestIdentity = 1u << 16;
 constexpr const char* kIdentityName = "IDENTITY";
 constexpr const char* kUnfinishedName = "IDENTITY.tmp";
 constexpr const char* kLockName = "LOCK";
+constexpr const char* kKeysName = "KEYS";
+constexpr const char* kUnfinishedKeysName = "KEYS.tmp";
 constexpr const char* kOwnFolders[] = {"blocks", "conversations"};
 // RocksDB writes a manifest and an options file to open: less room than this and it cannot.
 constexpr uint64_t kLeastFreeBytes = 64u << 10;
 
-class File {
- public:
-  File() = default;
-  explicit File(int fd) : fd_(fd) {}
-  File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  File& operator=(File&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~File() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int fd() const { return fd_; }
-  bool is_open() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
+struct Identity {
+  bool encrypted = false;
+  HashSecret secret{};  // zeros when encrypted: it is in KEYS then
 };
 
-Error system_error(const std::string& path, const char* what, int code) {
-  ErrorCode kind = code == ENOSPC || code == EDQUOT ? ErrorCode::kCapacity : ErrorCode::kIo;
-  return {kind, path + ": " + what + ": " + std::strerror(code)};
-}
-
-std::string encode_identity(const HashSecret& secret) {
+std::string encode_identity(const Identity& identity) {
   std::string bytes;
   append_value(bytes, kIdentityMagic);
   append_value(bytes, kStoreVersion);
-  append_value(bytes, secret);
+  append_value(bytes, identity.encrypted ? kFormEncrypted : kFormClear);
+  if (!identity.encrypted) append_value(bytes, identity.secret);
   append_value(bytes, checksum64(as_bytes(bytes)));
   return bytes;
 }
@@ -75,8 +63,8 @@ std::string encode_identity(const HashSecret& secret) {
 Result<std::string_view> proven_identity(const std::string& path, std::string_view bytes) {
   Error damaged{ErrorCode::kCorruption, path + ": damaged: its checksum does not agree"};
   if (bytes.size() < 16 || bytes.size() > kLargestIdentity) {
-    damaged.message = path + ": damaged: " + std::to_string(bytes.size()) + " bytes, expected " +
-                      std::to_string(16 + kHashSecretBytes);
+    damaged.message = path + ": damaged: " + std::to_string(bytes.size()) +
+                      " bytes, expected 20 or " + std::to_string(20 + kHashSecretBytes);
     return damaged;
   }
   std::string_view body = bytes.substr(0, bytes.size() - 8);
@@ -89,7 +77,7 @@ Result<std::string_view> proven_identity(const std::string& path, std::string_vi
   return body.substr(sizeof kIdentityMagic);
 }
 
-Result<HashSecret> decode_identity(const std::string& path, std::string_view bytes) {
+Result<Identity> decode_identity(const std::string& path, std::string_view bytes) {
   EMBER_ASSIGN(std::string_view body, proven_identity(path, bytes));
   ByteReader reader(body);
   auto version = reader.read<uint32_t>();
@@ -98,45 +86,19 @@ Result<HashSecret> decode_identity(const std::string& path, std::string_view byt
                                               std::to_string(version) + ", this program reads " +
                                               std::to_string(kStoreVersion)};
   }
-  auto secret = reader.read<HashSecret>();
-  if (!reader.finished()) {
-    return Error{ErrorCode::kCorruption, path + ": damaged: " + std::to_string(bytes.size()) +
-                                             " bytes, expected " +
-                                             std::to_string(16 + kHashSecretBytes)};
-  }
-  return secret;
+  Identity identity;
+  auto form = reader.read<uint32_t>();
+  identity.encrypted = form == kFormEncrypted;
+  if (!identity.encrypted) identity.secret = reader.read<HashSecret>();
+  if (reader.finished() && form <= kFormEncrypted) return identity;
+  return Error{ErrorCode::kCorruption, path + ": damaged: form " + std::to_string(form) + " in " +
+                                           std::to_string(bytes.size()) + " bytes"};
 }
 
-Result<std::string> identity_bytes(const std::string& store) {
+Result<Identity> read_identity(const std::string& store) {
   std::string path = store + "/" + kIdentityName;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return system_error(path, "cannot be read", errno);
-  std::string bytes(kLargestIdentity + 1, '\0');
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  if (file.bad()) return Error{ErrorCode::kCorruption, path + ": damaged: it cannot be read"};
-  bytes.resize(static_cast<size_t>(file.gcount()));
-  return bytes;
-}
-
-Result<HashSecret> read_identity(const std::string& store) {
-  EMBER_ASSIGN(std::string bytes, identity_bytes(store));
-  return decode_identity(store + "/" + kIdentityName, bytes);
-}
-
-Status draw_secret(HashSecret& secret) {
-  size_t filled = 0;
-  while (filled < secret.size()) {
-    ssize_t got = ::getrandom(secret.data() + filled, secret.size() - filled, 0);
-    if (got < 0 && errno != EINTR) return system_error("getrandom", "no secret", errno);
-    if (got > 0) filled += static_cast<size_t>(got);
-  }
-  return {};
-}
-
-// After a crash there is a whole identity or none.
-Status write_identity(const std::string& store, const BaseFileSystem& base,
-                      const HashSecret& secret) {
-  return write_durable_file(base, store + "/" + kIdentityName, encode_identity(secret));
+  EMBER_ASSIGN(std::string bytes, read_small_file(path, kLargestIdentity));
+  return decode_identity(path, bytes);
 }
 
 // A lock of the open file, not of the process: another opening in this process is refused too, and
@@ -187,6 +149,9 @@ Result<Lock> take_lock(const std::string& store) {
     return Error{ErrorCode::kBusy,
                  store + ": the store is held by process " + std::to_string(pid_in(taken.file))};
   }
+  // The umask may have taken bits from a new one.
+  struct stat info {};
+  if (::fstat(taken.file.fd(), &info) == 0 && info.st_size == 0) ::fchmod(taken.file.fd(), 0600);
   std::string pid = std::to_string(::getpid()) + "\n";
   // For people; the lock holds without it.
   if (::ftruncate(taken.file.fd(), 0) == 0) {
@@ -215,41 +180,60 @@ Result<FolderKind> look_at(const std::string& path) {
     if (std::find(std::begin(kOwnFolders), std::end(kOwnFolders), name) != std::end(kOwnFolders)) {
       ours = true;
     }
-    if (name != kLockName && name != kUnfinishedName) fresh = false;
+    const bool leftover = name == kLockName || name == kUnfinishedName || name == kKeysName ||
+                          name == kUnfinishedKeysName;
+    if (!leftover) fresh = false;
   }
   if (error) return system_error(path, "cannot be listed", error.value());
   if (fresh) return FolderKind::kFresh;
   return ours ? FolderKind::kLostIdentity : FolderKind::kForeign;
 }
 
-// Makes a folder and its missing parents, 0700; adds those it made to `made`, outermost first.
-Status make_folders(const fs::path& path, std::vector<fs::path>& made) {
-  std::error_code error;
-  if (fs::is_directory(path, error)) return {};
-  if (path.has_parent_path() && path.parent_path() != path) {
-    EMBER_TRY(make_folders(path.parent_path(), made));
-  }
-  if (::mkdir(path.c_str(), 0700) != 0) {
-    return system_error(path.string(), "a new store cannot be made there", errno);
-  }
-  made.push_back(path);
-  // Where its parent cannot be opened the system decides when the name is durable.
-  static_cast<void>(sync_directory(nullptr, directory_of(path.string())));
-  return {};
-}
-
 class StoreDirectoryImpl final : public StoreDirectory {
  public:
+  StoreDirectoryImpl(std::string path, const BaseFileSystem& base,
+                     const EncryptionOptions& encryption)
+      : path_(std::move(path)), base_(base), encryption_(encryption) {
+    if (encryption_.key_file.empty()) encryption_.key_file = default_key_file();
+  }
+  ~StoreDirectoryImpl() override { wipe(secret_.data(), secret_.size()); }
+
   const std::string& path() const override { return path_; }
   const HashSecret& secret() const override { return secret_; }
   bool created() const override { return created_; }
   bool read_only() const override { return read_only_; }
   int holder_pid() const override { return holder_pid_; }
+  std::shared_ptr<ValueSealer> sealer() const override { return vault_; }
+  const std::string& key_trouble() const override { return key_trouble_; }
+  std::vector<std::string> key_scopes() const override {
+    return vault_ == nullptr ? std::vector<std::string>() : vault_->scopes();
+  }
+  Result<bool> destroy_key(const std::string& scope) override {
+    return vault_ == nullptr ? Result<bool>(false) : vault_->forget(scope);
+  }
+  std::string open_to_others() const override { return ember::open_to_others(path_); }
   void discard() override;
 
+  // The steps of opening.
+  Result<Identity> look() const;  // what is there, if the options fit it
+  Status unlock(const Identity& identity);
+  Status fill_new();
+  VaultOptions vault_options() const {
+    VaultOptions options;
+    options.store = path_;
+    options.base = base_;
+    options.read_only = read_only_;
+    return options;
+  }
+
   std::string path_;
+  BaseFileSystem base_;
+  EncryptionOptions encryption_;
+  std::shared_ptr<Vault> vault_;
+  std::string key_trouble_;
   HashSecret secret_{};
   bool created_ = false;
+  bool made_key_file_ = false;
   bool read_only_ = false;
   int holder_pid_ = 0;
   File lock_;
@@ -259,10 +243,81 @@ class StoreDirectoryImpl final : public StoreDirectory {
 void StoreDirectoryImpl::discard() {
   std::error_code ignored;
   for (const char* name : kOwnFolders) fs::remove_all(fs::path(path_) / name, ignored);
-  for (const char* name : {kUnfinishedName, kIdentityName, kLockName}) {
+  for (const char* name :
+       {kUnfinishedName, kIdentityName, kUnfinishedKeysName, kKeysName, kLockName}) {
     fs::remove(fs::path(path_) / name, ignored);
   }
+  if (made_key_file_) fs::remove(encryption_.key_file, ignored);
   for (auto it = made_.rbegin(); it != made_.rend(); ++it) fs::remove(*it, ignored);
+}
+
+Result<Identity> StoreDirectoryImpl::look() const {
+  EMBER_ASSIGN(Identity identity, read_identity(path_));
+  if (identity.encrypted && !encryption_.on) {
+    return Error{ErrorCode::kInvalidArgument,
+                 path_ + ": the store is encrypted; open it with --encrypt, and with --key-file " +
+                     "PATH unless its key is " + default_key_file()};
+  }
+  if (!identity.encrypted && encryption_.on) {
+    return Error{ErrorCode::kInvalidArgument,
+                 path_ + ": the store lies in clear and cannot be encrypted afterwards; open it " +
+                     "without --encrypt, or make a new one in another folder"};
+  }
+  return identity;
+}
+
+Status StoreDirectoryImpl::unlock(const Identity& identity) {
+  secret_ = identity.secret;
+  if (!identity.encrypted) return {};
+  const Result<SecretKey> master = load_key_file(encryption_.key_file);
+  if (!master.ok()) {
+    key_trouble_ = path_ + ": " + master.error().message;
+    return {};
+  }
+  Result<std::unique_ptr<Vault>> vault = Vault::open(vault_options(), *master);
+  if (!vault.ok() && vault.error().code == ErrorCode::kInvalidArgument) {
+    key_trouble_ = vault.error().message + " than the one in " + encryption_.key_file;
+    return {};
+  }
+  if (!vault.ok()) return vault.error();
+  vault_ = std::move(*vault);
+  secret_ = vault_->secret();
+  return {};
+}
+
+Status StoreDirectoryImpl::fill_new() {
+  EMBER_ASSIGN(Lock lock, take_lock(path_));
+  if (lock.read_only) {
+    return {ErrorCode::kIo, path_ + ": a new store cannot be made there: no permission"};
+  }
+  lock_ = std::move(lock.file);
+  // Someone else may have made it between our look and the lock.
+  EMBER_ASSIGN(FolderKind kind, look_at(path_));
+  if (kind == FolderKind::kStore) {
+    EMBER_ASSIGN(Identity there, look());
+    return unlock(there);
+  }
+  // An empty folder that was there may have been open to all; where it is another user's it stays
+  // so, and open_to_others() says it.
+  static_cast<void>(::chmod(path_.c_str(), 0700) == 0);
+  Identity identity;
+  identity.encrypted = encryption_.on;
+  fill_random(secret_.data(), secret_.size());
+  if (encryption_.on) {
+    EMBER_TRY(refuse_key_inside(encryption_.key_file, path_));
+    if (!fs::exists(encryption_.key_file)) {
+      EMBER_TRY(make_key_file(encryption_.key_file));
+      made_key_file_ = true;
+    }
+    EMBER_ASSIGN(const SecretKey master, load_key_file(encryption_.key_file));
+    EMBER_ASSIGN(vault_, Vault::create(vault_options(), master, secret_));
+  } else {
+    identity.secret = secret_;
+  }
+  // After a crash there is a whole identity or none.
+  EMBER_TRY(write_durable_file(base_, path_ + "/" + kIdentityName, encode_identity(identity)));
+  created_ = true;
+  return {};
 }
 
 using Opened = Result<std::unique_ptr<StoreDirectory>>;
@@ -278,29 +333,10 @@ Status refuse_foreign(const std::string& path, FolderKind kind) {
   return {};
 }
 
-Status fill_new_store(StoreDirectoryImpl& store, const BaseFileSystem& base) {
-  EMBER_ASSIGN(Lock lock, take_lock(store.path_));
-  if (lock.read_only) {
-    return {ErrorCode::kIo, store.path_ + ": a new store cannot be made there: no permission"};
-  }
-  // Someone else may have made it between our look and the lock.
-  EMBER_ASSIGN(FolderKind kind, look_at(store.path_));
-  if (kind == FolderKind::kStore) {
-    EMBER_ASSIGN(store.secret_, read_identity(store.path_));
-  } else {
-    EMBER_TRY(draw_secret(store.secret_));
-    EMBER_TRY(write_identity(store.path_, base, store.secret_));
-    store.created_ = true;
-  }
-  store.lock_ = std::move(lock.file);
-  return {};
-}
-
-Opened make_store(const std::string& path, const BaseFileSystem& base) {
-  auto store = std::make_unique<StoreDirectoryImpl>();
-  store->path_ = path;
-  Status status = make_folders(fs::absolute(path).lexically_normal(), store->made_);
-  if (status.ok()) status = fill_new_store(*store, base);
+Opened make_store(std::unique_ptr<StoreDirectoryImpl> store) {
+  Status status =
+      make_folders(fs::absolute(store->path_).lexically_normal(), "a new store", store->made_);
+  if (status.ok()) status = store->fill_new();
   if (status.ok()) return std::unique_ptr<StoreDirectory>(std::move(store));
   if (status.error().code != ErrorCode::kBusy) store->discard();
   return status.error();
@@ -308,40 +344,45 @@ Opened make_store(const std::string& path, const BaseFileSystem& base) {
 
 }  // namespace
 
-Opened StoreDirectory::open(const std::string& path) { return open_store_directory(path, nullptr); }
+Opened StoreDirectory::open(const std::string& path, const EncryptionOptions& encryption) {
+  return open_store_directory(path, nullptr, encryption);
+}
 
-Opened open_store_directory(const std::string& path, const BaseFileSystem& base) {
+Opened open_store_directory(const std::string& path, const BaseFileSystem& base,
+                            const EncryptionOptions& encryption) {
   EMBER_ASSIGN(FolderKind kind, look_at(path));
   EMBER_TRY(refuse_foreign(path, kind));
-  if (kind != FolderKind::kStore) return make_store(path, base);
-  auto store = std::make_unique<StoreDirectoryImpl>();
-  store->path_ = path;
+  auto store = std::make_unique<StoreDirectoryImpl>(path, base, encryption);
+  if (kind != FolderKind::kStore) return make_store(std::move(store));
   // First what it is: a store of another version is left as it was, its lock too.
-  EMBER_ASSIGN(store->secret_, read_identity(path));
+  EMBER_ASSIGN(const Identity identity, store->look());
   EMBER_ASSIGN(Lock lock, take_lock(path));
   store->read_only_ = lock.read_only;
   if (lock.read_only) store->holder_pid_ = lock.file.is_open() ? 0 : find_holder(path);
   store->lock_ = std::move(lock.file);
+  EMBER_TRY(store->unlock(identity));
   return std::unique_ptr<StoreDirectory>(std::move(store));
 }
 
-Opened StoreDirectory::open_read_only(const std::string& path) {
+Opened StoreDirectory::open_read_only(const std::string& path,
+                                      const EncryptionOptions& encryption) {
   EMBER_ASSIGN(FolderKind kind, look_at(path));
   EMBER_TRY(refuse_foreign(path, kind));
   if (kind != FolderKind::kStore) {
     return Error{ErrorCode::kInvalidArgument, path + ": there is no store"};
   }
-  auto store = std::make_unique<StoreDirectoryImpl>();
-  store->path_ = path;
+  auto store = std::make_unique<StoreDirectoryImpl>(path, nullptr, encryption);
   store->read_only_ = true;
-  EMBER_ASSIGN(store->secret_, read_identity(path));
+  EMBER_ASSIGN(const Identity identity, store->look());
+  EMBER_TRY(store->unlock(identity));
   store->holder_pid_ = find_holder(path);
   return std::unique_ptr<StoreDirectory>(std::move(store));
 }
 
 Result<uint32_t> StoreDirectory::stored_version(const std::string& path) {
-  EMBER_ASSIGN(std::string bytes, identity_bytes(path));
-  EMBER_ASSIGN(std::string_view body, proven_identity(path + "/" + kIdentityName, bytes));
+  const std::string name = path + "/" + kIdentityName;
+  EMBER_ASSIGN(std::string bytes, read_small_file(name, kLargestIdentity));
+  EMBER_ASSIGN(std::string_view body, proven_identity(name, bytes));
   return load_unaligned<uint32_t>(body.data());
 }
 

@@ -1,4 +1,4 @@
-// The simulation: nothing wrong is ever read, nothing durable is lost, and a planted fault is found.
+// Nothing wrong is ever read, nothing durable is lost, and a planted fault is found.
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 

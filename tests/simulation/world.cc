@@ -147,8 +147,8 @@ void World::compute_some(Active& active) {
   const size_t from = active.chain->length();
   const size_t count =
       from < active.prompt ? std::min(active.prompt - from, size_t{1} + prng_.below(kSpan * 3)) : 1;
-  const std::vector<TokenId> so_far(active.tokens.begin(),
-                                    active.tokens.begin() + static_cast<std::ptrdiff_t>(from + count));
+  const auto end = active.tokens.begin() + static_cast<std::ptrdiff_t>(from + count);
+  const std::vector<TokenId> so_far(active.tokens.begin(), end);
   harness_->compute(*active.chain, so_far);
 }
 
@@ -235,7 +235,8 @@ void World::sync() {
     if (!row.damaged) committed.insert(row.hash);
   }
   const BlockCacheStats before = harness_->cache().stats();
-  if (harness_->try_sync([this] { clock_.advance_us(50'000); }).ok()) expect_all_durable(committed, before.offload_failures);
+  const Status status = harness_->try_sync([this] { clock_.advance_us(50'000); });
+  if (status.ok()) expect_all_durable(committed, before.offload_failures);
 }
 
 void World::restart() {

@@ -80,8 +80,9 @@ TEST_F(FormatsTest, RowsAndVersionsAreAsTheDocumentSays) {
   EXPECT_TRUE(says("Version " + std::to_string(kRecordVersion) + ": head, scope"));
   EXPECT_TRUE(says("Version " + std::to_string(kStoreVersion) + ". The checksum is the last"));
   EXPECT_TRUE(says("begin with their version, " + std::to_string(kConversationVersion) + ","));
-  expect_field("secret", 8, kHashSecretBytes);
-  expect_field("checksum", 8 + kHashSecretBytes, 8);
+  expect_field("form", 8, 4);
+  expect_field("secret", 12, kHashSecretBytes);
+  expect_field("checksum", 12 + kHashSecretBytes, 8);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ TEST(TenantConversationsTest, AConversationIsItsOwnersAlone) {
     ASSERT_EQ(anna.list()->size(), 1u);
     const Result<Conversation> whole = anna.load(kAnnas);
     ASSERT_TRUE(whole.ok());
-    EXPECT_EQ(whole->owner, "anna");
+    EXPECT_EQ(whole->scope, "anna");
     EXPECT_EQ(whole->system, "hers");
     ASSERT_EQ(whole->turns.size(), 1u);
     EXPECT_EQ(whole->turns[0].user, "hello");

@@ -47,7 +47,8 @@ TEST_F(InspectTest, StatCountsWhatGenerateLeft) {
   const Json stat = inspect("stat");
   const uint64_t tokens = answer_.cached_tokens();
   EXPECT_EQ(stat.at("state"), "ok");
-  EXPECT_EQ(stat.at("version"), 1);
+  EXPECT_EQ(stat.at("version"), 2);
+  EXPECT_EQ(stat.at("encrypted"), false);
   EXPECT_EQ(stat.at("tokens"), tokens);
   EXPECT_EQ(stat.at("blocks"), tokens / 64);
   EXPECT_EQ(stat.at("tails"), tokens % 64 == 0 ? 0 : 1);

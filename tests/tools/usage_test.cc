@@ -6,8 +6,8 @@ namespace {
 
 using UsageTest = CommandLineTest;
 
-const std::vector<std::string> kCommands = {"chat",   "generate", "stat",    "ls",
-                                            "verify", "upgrade",  "logits",  "tokenize"};
+const std::vector<std::string> kCommands = {"chat",   "generate", "stat",   "ls",      "verify",
+                                            "forget", "upgrade",  "logits", "tokenize"};
 
 TEST_F(UsageTest, HelpIsNoError) {
   const CommandResult all = emberkv({"--help"});
@@ -45,6 +45,8 @@ TEST_F(UsageTest, WrongCommandLinesEndWithTwoAndOneLine) {
       {"chat", "--model", "m", "--resume", "last", "--system", "s"},
       {"logits", "--model", "m", "--ids-file", "f"},
       {"logits", "--model", "m", "--ids-file", "f", "--out", "o", "--precision", "int4"},
+      {"forget"},
+      {"forget", "--scope", "s", "--all"},
       {"tokenize"},
       {"tokenize", "--tokenizer", "t", "--skip-special"},
   };

@@ -23,6 +23,7 @@ EngineOptions engine_options(const EngineFlags& flags) {
   if (flags.use_store) {
     options.store_path = flags.store.empty() ? default_store_path() : flags.store;
   }
+  options.encryption = flags.encryption;
   options.ram_bytes = flags.ram_bytes;
   options.disk_bytes = flags.disk_bytes;
   options.context_tokens = flags.context_tokens;

@@ -20,6 +20,7 @@ namespace ember {
 struct EngineFlags {
   std::string model;
   std::string store;  // empty: default_store_path()
+  EncryptionOptions encryption;
   bool use_store = true;
   uint64_t ram_bytes = 0;  // 0: the default of the engine, here and below
   uint64_t disk_bytes = 0;

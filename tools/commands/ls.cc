@@ -100,7 +100,8 @@ Status list_conversations(const LsOptions& options, const StoreView& view, std::
 }  // namespace
 
 Status run_ls(const LsOptions& options, std::ostream& out) {
-  EMBER_ASSIGN(const StoreView view, StoreView::open(store_path_of(options.store)));
+  EMBER_ASSIGN(const StoreView view,
+               StoreView::open(store_path_of(options.store), options.encryption));
   EMBER_TRY(options.conversations ? list_conversations(options, view, out)
                                   : list_blocks(options, view, out));
   out << std::flush;

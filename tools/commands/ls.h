@@ -10,10 +10,12 @@
 #include <string>
 
 #include "base/result.h"
+#include "store/encryption.h"
 
 namespace ember {
 
 struct LsOptions {
+  EncryptionOptions encryption;
   std::string store;           // empty: default_store_path()
   uint64_t limit = 50;         // lines; 0: all
   bool conversations = false;  // list these instead of blocks

@@ -16,6 +16,7 @@ namespace {
 
 struct StoreSummary {
   std::string path;
+  bool encrypted = false;
   int holder_pid = 0;
   uint64_t blocks = 0;
   uint64_t tails = 0;
@@ -39,8 +40,8 @@ struct StoreSummary {
   }
 };
 
-Result<StoreSummary> summarise(const std::string& path) {
-  EMBER_ASSIGN(const StoreView view, StoreView::open(path));
+Result<StoreSummary> summarise(const std::string& path, const EncryptionOptions& encryption) {
+  EMBER_ASSIGN(const StoreView view, StoreView::open(path, encryption));
   EMBER_ASSIGN(const DiskTier::Listing listing, view.disk->list());
   EMBER_ASSIGN(const Conversations::TailListing tails, view.conversations->list_tails());
   EMBER_ASSIGN(const std::vector<Conversation> heads, view.conversations->list());
@@ -55,6 +56,7 @@ Result<StoreSummary> summarise(const std::string& path) {
   for (const RecordRow& row : listing.records) count(row.first);
   for (const BlockRecord& record : tails.records) count(record);
   summary.path = path;
+  summary.encrypted = encryption.on;
   summary.holder_pid = view.directory->holder_pid();
   summary.blocks = listing.records.size();
   summary.tails = tails.records.size();
@@ -65,6 +67,8 @@ Result<StoreSummary> summarise(const std::string& path) {
   summary.health = disk.health;
   const std::string obstacle = why_not_writable(path);
   if (summary.health == "ok" && !obstacle.empty()) summary.health = "reading only: " + obstacle;
+  const std::string open_to_others = view.directory->open_to_others();
+  if (summary.health == "ok" && !open_to_others.empty()) summary.health = open_to_others;
   summary.disk_bytes = directory_bytes(path);
   summary.blocks_bytes = directory_bytes(path + "/blocks");
   summary.conversations_bytes = directory_bytes(path + "/conversations");
@@ -78,6 +82,7 @@ void print_json(const StoreSummary& summary, std::ostream& out) {
   const nlohmann::ordered_json json = {{"path", summary.path},
                                        {"state", "ok"},
                                        {"version", kStoreVersion},
+                                       {"encrypted", summary.encrypted},
                                        {"holder_pid", summary.holder_pid},
                                        {"blocks", summary.blocks},
                                        {"tails", summary.tails},
@@ -109,6 +114,7 @@ void print_table(const StoreSummary& summary, std::ostream& out) {
   std::snprintf(ratio, sizeof ratio, "%.2f", summary.ratio());
   row("store", summary.path);
   row("version", std::to_string(kStoreVersion));
+  row("encrypted", summary.encrypted ? "yes" : "no");
   row("health", summary.health);
   if (summary.holder_pid != 0) {
     row("held by", "process " + std::to_string(summary.holder_pid) + "; as of its last flush");
@@ -133,7 +139,7 @@ void print_table(const StoreSummary& summary, std::ostream& out) {
 
 Result<int> run_stat(const StatOptions& options, std::ostream& out) {
   const std::string path = store_path_of(options.store);
-  const Result<StoreSummary> summary = summarise(path);
+  const Result<StoreSummary> summary = summarise(path, options.encryption);
   if (!summary) {
     if (!options.json) return summary.error();
     const nlohmann::ordered_json json = {

@@ -9,10 +9,12 @@
 #include <string>
 
 #include "base/result.h"
+#include "store/encryption.h"
 
 namespace ember {
 
 struct StatOptions {
+  EncryptionOptions encryption;
   std::string store;  // empty: default_store_path()
   bool json = false;
 };

@@ -20,17 +20,21 @@ std::string store_path_of(const std::string& flag) {
   return flag.empty() ? default_store_path() : flag;
 }
 
-Result<StoreView> StoreView::open(const std::string& path) {
+Result<StoreView> StoreView::open(const std::string& path, const EncryptionOptions& encryption) {
   StoreView view;
-  EMBER_ASSIGN(view.directory, StoreDirectory::open_read_only(path));
+  EMBER_ASSIGN(view.directory, StoreDirectory::open_read_only(path, encryption));
+  const std::string& trouble = view.directory->key_trouble();
+  if (!trouble.empty()) return Error{ErrorCode::kInvalidArgument, trouble};
   DiskTierOptions disk;
   disk.directory = path + "/blocks";
   disk.block_cache_bytes = kInspectionCacheBytes;
   disk.read_only = true;
+  disk.sealer = view.directory->sealer();
   EMBER_ASSIGN(view.disk, DiskTier::open(disk));
   ConversationsOptions conversations;
   conversations.directory = path + "/conversations";
   conversations.read_only = true;
+  conversations.sealer = view.directory->sealer();
   EMBER_ASSIGN(view.conversations, Conversations::open(conversations));
   view.quarantine = Quarantine::open(path + "/quarantine", UINT64_MAX, true);
   return view;

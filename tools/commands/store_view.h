@@ -26,8 +26,9 @@ struct StoreView {
   std::unique_ptr<Conversations> conversations;
   std::unique_ptr<Quarantine> quarantine;
 
-  // Errors: those of the three, naming the path. `path` empty: default_store_path().
-  static Result<StoreView> open(const std::string& path);
+  // Errors: those of the three, naming the path; kInvalidArgument without the right key.
+  // `path` empty: default_store_path().
+  static Result<StoreView> open(const std::string& path, const EncryptionOptions& encryption);
 };
 
 // The path that a --store flag means.

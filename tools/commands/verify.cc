@@ -158,9 +158,9 @@ void print_text(const VerifyReport& report, std::ostream& out) {
 
 }  // namespace
 
-VerifyReport verify_store(const std::string& path) {
+VerifyReport verify_store(const std::string& path, const EncryptionOptions& encryption) {
   VerifyReport report;
-  const Result<StoreView> view = StoreView::open(path);
+  const Result<StoreView> view = StoreView::open(path, encryption);
   if (!view) {
     report.reason = view.error().message;
     if (view.error().code == ErrorCode::kCorruption) report.unreadable_files.push_back(path);
@@ -171,7 +171,7 @@ VerifyReport verify_store(const std::string& path) {
 }
 
 Result<int> run_verify(const VerifyOptions& options, std::ostream& out) {
-  const VerifyReport report = verify_store(store_path_of(options.store));
+  const VerifyReport report = verify_store(store_path_of(options.store), options.encryption);
   if (options.json) {
     print_json(report, out);
   } else if (report.reason.empty()) {

@@ -12,10 +12,12 @@
 
 #include "base/result.h"
 #include "store/quarantine.h"
+#include "store/encryption.h"
 
 namespace ember {
 
 struct VerifyOptions {
+  EncryptionOptions encryption;
   std::string store;  // empty: default_store_path()
   bool json = false;
 };
@@ -33,7 +35,7 @@ struct VerifyReport {
   bool good() const { return damaged == 0 && unreadable_files.empty() && reason.empty(); }
 };
 
-VerifyReport verify_store(const std::string& path);
+VerifyReport verify_store(const std::string& path, const EncryptionOptions& encryption = {});
 
 // Exit code 1 when anything is damaged or the store cannot be opened.
 Result<int> run_verify(const VerifyOptions& options, std::ostream& out);

@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "store/access_log.h"
 #include "tests/store/cache/cache_harness.h"
+#include "tests/support/temp_folder.h"
 
 namespace ember::testing {
 namespace {
@@ -17,14 +17,11 @@ constexpr size_t kSpan = 64;
 class AccessRecorderTest : public ::testing::Test {
  protected:
   AccessRecorderTest() {
-    std::string pattern = (fs::temp_directory_path() / "ember-access-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-    options_.path = folder_ + "/store";
+    options_.path = folder_ / "store";
     options_.access_log_bytes = 64u << 10;
   }
-  ~AccessRecorderTest() override { fs::remove_all(folder_); }
 
-  std::string folder_;
+  const TempFolder folder_;
   HarnessOptions options_;
   MemoryStore unused_;
 };

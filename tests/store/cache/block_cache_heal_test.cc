@@ -1,6 +1,7 @@
 // Each kind of damage in a real store: found, kept aside, healed by recompute, and hit again.
 #include <gtest/gtest.h>
 #include <rocksdb/db.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -74,11 +75,17 @@ bool flip_middle(std::string& value) {
   return true;
 }
 
-class HealTest : public ::testing::Test {
+// Of a store in clear and of an encrypted one.
+class HealTest : public ::testing::TestWithParam<bool> {
  protected:
+  // What Database writes is for its owner alone, as all of a store is.
+  HealTest() : umask_(::umask(077)) {}
+  ~HealTest() override { ::umask(umask_); }
+
   HarnessOptions options() const {
     HarnessOptions options;
     options.path = folder_.sub("store");
+    options.encryption = {GetParam(), folder_.sub("master.key")};
     return options;
   }
   // The hashes of a chain's blocks, the tail's last.
@@ -105,6 +112,7 @@ class HealTest : public ::testing::Test {
     EXPECT_EQ(harness.feed(tokens_).restored, kLength - 1) << "its descendants are hit again";
     harness.expect_sound();
     EXPECT_EQ(harness.cache().quarantined().size(), kept ? 1u : 0u);
+    if (kept) expect_kept_as_it_lay();
     EXPECT_LE(harness.cache().stats().disk_bytes, harness.cache().stats().disk_limit_bytes);
     harness.reopen();
     EXPECT_EQ(harness.feed(tokens_).restored, kLength - 1);
@@ -112,6 +120,21 @@ class HealTest : public ::testing::Test {
     EXPECT_EQ(stats.holes + stats.damaged_blocks + stats.unreadable_records, 0u);
   }
 
+  // What is kept of an encrypted store is as sealed as it was.
+  void expect_kept_as_it_lay() const {
+    const std::string_view begins = GetParam() ? "EMS" : "EMBK";
+    for (const std::string& path : files_below(folder_.sub("store/quarantine"))) {
+      const Result<QuarantineEntry> kept = read_quarantine_file(path);
+      ASSERT_TRUE(kept.ok()) << kept.error().message;
+      EXPECT_TRUE(kept->found.record.starts_with(begins)) << path;
+      EXPECT_EQ(kept->found.groups.empty(), kept->tail) << path;
+      for (const std::optional<std::string>& group : kept->found.groups) {
+        EXPECT_TRUE(!group || group->starts_with("EMS") == GetParam()) << path;
+      }
+    }
+  }
+
+  const mode_t umask_;
   ScratchFolder folder_;
   std::string blocks_ = folder_.sub("store/blocks");
   std::string conversations_ = folder_.sub("store/conversations");
@@ -119,7 +142,7 @@ class HealTest : public ::testing::Test {
   MemoryStore unused_;
 };
 
-TEST_F(HealTest, DamagedRecord) {
+TEST_P(HealTest, DamagedRecord) {
   const auto hashes = fill();
   Database(blocks_).edit("default", "b" + std::string(hashes[2].view()), flip_middle);
   expect_healed(2, false);
@@ -127,7 +150,7 @@ TEST_F(HealTest, DamagedRecord) {
 
 // What lies below a record that could not be read at opening was kept out of the index. When one
 // conversation has computed the block again, another one finds its own blocks below it.
-TEST_F(HealTest, DescendantsOfADamagedRecordAreHitByOtherConversationsToo) {
+TEST_P(HealTest, DescendantsOfADamagedRecordAreHitByOtherConversationsToo) {
   std::vector<TokenId> other = tokens_;
   for (size_t t = 2 * kSpan; t < other.size(); ++t) other[t] = static_cast<TokenId>(t);
   const auto hashes = fill();
@@ -148,19 +171,19 @@ TEST_F(HealTest, DescendantsOfADamagedRecordAreHitByOtherConversationsToo) {
   EXPECT_EQ(harness.feed(tokens_).restored, kLength - 1);
 }
 
-TEST_F(HealTest, DamagedGroup) {
+TEST_P(HealTest, DamagedGroup) {
   const auto hashes = fill();
   Database(blocks_).edit("data", hashes[3].view(), flip_middle);
   expect_healed(3, true);
 }
 
-TEST_F(HealTest, MissingGroup) {
+TEST_P(HealTest, MissingGroup) {
   const auto hashes = fill();
   Database(blocks_).edit("data", hashes[4].view(), [](std::string&) { return false; });
   expect_healed(4, true);
 }
 
-TEST_F(HealTest, GroupOfAnotherLength) {
+TEST_P(HealTest, GroupOfAnotherLength) {
   const auto hashes = fill();
   Database(blocks_).edit("data", hashes[1].view(), [](std::string& value) {
     value.resize(value.size() - 1);
@@ -169,19 +192,19 @@ TEST_F(HealTest, GroupOfAnotherLength) {
   expect_healed(1, true);
 }
 
-TEST_F(HealTest, DamagedTail) {
+TEST_P(HealTest, DamagedTail) {
   const auto hashes = fill();
   Database(conversations_).edit("tails", hashes[6].view(), flip_middle);
   expect_healed(6, false);
 }
 
-TEST_F(HealTest, DamagedTableOfMetadata) {
+TEST_P(HealTest, DamagedTableOfMetadata) {
   fill();
   for (const std::string& path : files_below(blocks_)) {
     if (!path.ends_with(".sst")) continue;
     std::ifstream in(path, std::ios::binary);
     std::string all((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-    const size_t at = all.find("EMBK");
+    const size_t at = all.find(GetParam() ? "EMS" : "EMBK");
     if (at == std::string::npos) continue;
     all[at + 60] = static_cast<char>(all[at + 60] ^ 1);
     std::ofstream(path, std::ios::binary) << all;
@@ -200,7 +223,7 @@ TEST_F(HealTest, DamagedTableOfMetadata) {
   EXPECT_EQ(harness.feed(tokens_).restored, kLength - 1);
 }
 
-TEST_F(HealTest, LostBlobFileIsDamageAndHealed) {
+TEST_P(HealTest, LostBlobFileIsDamageAndHealed) {
   const auto hashes = fill();
   for (const std::string& path : files_below(blocks_)) {
     if (path.ends_with(".blob")) fs::remove(path);
@@ -220,7 +243,7 @@ TEST_F(HealTest, LostBlobFileIsDamageAndHealed) {
   EXPECT_EQ(harness.feed(tokens_).restored, kLength - 1);
 }
 
-TEST_F(HealTest, ScrubberFindsDamageOnTheDriveAndGoesOnAfterReopening) {
+TEST_P(HealTest, ScrubberFindsDamageOnTheDriveAndGoesOnAfterReopening) {
   const auto hashes = fill();
   Database(blocks_).edit("data", hashes[3].view(), flip_middle);
   ManualClock clock;
@@ -249,6 +272,9 @@ TEST_F(HealTest, ScrubberFindsDamageOnTheDriveAndGoesOnAfterReopening) {
   harness.close();
   expect_healed(3, true);
 }
+
+INSTANTIATE_TEST_SUITE_P(Form, HealTest, ::testing::Bool(),
+                         [](const auto& form) { return form.param ? "Encrypted" : "Clear"; });
 
 }  // namespace
 }  // namespace ember::testing

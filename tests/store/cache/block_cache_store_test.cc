@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "tests/store/cache/cache_harness.h"
+#include "tests/support/temp_folder.h"
 
 namespace ember::testing {
 namespace {
@@ -16,13 +16,6 @@ constexpr size_t kSpan = 64;
 
 class StoreTest : public ::testing::Test {
  protected:
-  StoreTest() {
-    std::string pattern = (fs::temp_directory_path() / "ember-cache-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-    path_ = folder_ + "/store";
-  }
-  ~StoreTest() override { fs::remove_all(folder_); }
-
   HarnessOptions on_disk(uint64_t sim_seed = 1) const {
     HarnessOptions options;
     options.sim_seed = sim_seed;
@@ -42,8 +35,8 @@ class StoreTest : public ::testing::Test {
     return options;
   }
 
-  std::string folder_;
-  std::string path_;
+  const TempFolder folder_;
+  const std::string path_ = folder_ / "store";
   MemoryStore unused_;
 };
 
@@ -114,7 +107,7 @@ TEST_F(StoreTest, AnyFlippedByteIsAMissAtWorst) {
     harness.feed(tokens);
     harness.sync();
   }
-  const std::string pristine = folder_ + "/pristine";
+  const std::string pristine = folder_ / "pristine";
   fs::copy(path_, pristine, fs::copy_options::recursive);
   std::vector<fs::path> files;
   for (const auto& entry : fs::recursive_directory_iterator(pristine)) {

@@ -63,8 +63,8 @@ void CacheHarness::reopen() {
     Result<DiskPlan> disk_plan = plan_disk(options_.disk_bytes);
     ASSERT_TRUE(disk_plan.ok()) << disk_plan.error().message;
     if (options_.blocks_bytes != 0) disk_plan->blocks_bytes = options_.blocks_bytes;
-    auto opened =
-        StoreParts::open(options_.path, *disk_plan, 8u << 20, 1u << 20, options_.base);
+    auto opened = StoreParts::open(options_.path, *disk_plan, 8u << 20, 1u << 20, options_.base,
+                                   options_.encryption);
     if (!opened.ok() && options_.may_fail_to_open) return;
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     parts = std::move(*opened);
@@ -164,8 +164,8 @@ void CacheHarness::drain() {
   ASSERT_TRUE(!cache_->busy() || options_.cut_off());
 }
 
-Status CacheHarness::try_sync(const std::function<void()>& meanwhile) {
-  awaited_ = cache_->sync();
+Status CacheHarness::await(Ticket ticket, const std::function<void()>& meanwhile) {
+  awaited_ = ticket;
   awaited_done_ = !awaited_;
   awaited_status_ = {};
   for (int i = 1; i < 1'000'000 && !awaited_done_ && !options_.cut_off(); ++i) {
@@ -177,22 +177,15 @@ Status CacheHarness::try_sync(const std::function<void()>& meanwhile) {
   return awaited_status_;
 }
 
-Status CacheHarness::snapshot(const std::string& target) {
-  awaited_ = cache_->snapshot(target);
-  awaited_done_ = false;
-  for (int i = 0; i < 1'000'000 && !awaited_done_; ++i) step();
-  EXPECT_TRUE(awaited_done_);
-  return awaited_status_;
+Status CacheHarness::try_sync(const std::function<void()>& meanwhile) {
+  return await(cache_->sync(), meanwhile);
 }
 
-Status CacheHarness::sync_for(std::string_view tenant) {
-  awaited_ = cache_->sync(tenant);
-  awaited_done_ = !awaited_;
-  awaited_status_ = {};
-  for (int i = 0; i < 1'000'000 && !awaited_done_; ++i) step();
-  EXPECT_TRUE(awaited_done_);
-  return awaited_status_;
+Status CacheHarness::snapshot(const std::string& target) {
+  return await(cache_->snapshot(target));
 }
+
+Status CacheHarness::sync_for(std::string_view tenant) { return await(cache_->sync(tenant)); }
 
 CacheHarness::Outcome CacheHarness::feed(const std::vector<TokenId>& tokens, bool tail,
                                          bool use_cache, const RequestScope& scope) {

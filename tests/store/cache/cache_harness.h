@@ -47,6 +47,7 @@ struct HarnessOptions {
   uint64_t staging_bytes = 0;
   uint64_t write_bytes_per_day = 0;
   int64_t max_age_us = 0;
+  EncryptionOptions encryption = {};
 };
 
 class CacheHarness {
@@ -95,6 +96,8 @@ class CacheHarness {
   BlockHash hash_of(const std::vector<TokenId>& tokens, size_t position) const;
 
  private:
+  // Until the ticket has completed; now and then `meanwhile` is called.
+  Status await(Ticket ticket, const std::function<void()>& meanwhile = {});
   std::byte* row(const Chain& chain, size_t token, uint32_t layer);
   std::vector<std::byte> oracle_row(uint64_t prefix, uint32_t layer) const;
 

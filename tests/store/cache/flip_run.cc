@@ -20,6 +20,7 @@ constexpr size_t kChainTokens = 8 * kSpan + 25;
 constexpr size_t kSharedTokens = 3 * kSpan;  // the first blocks of every second chain
 constexpr size_t kHarmlessAtOnce = 48;
 constexpr uint64_t kWriteEvery = 64;  // openings
+constexpr size_t kHealingTurns = 8;  // as many as a chain has blocks
 constexpr const char* kIds[] = {"00112233445566aa", "00112233445566bb"};
 
 std::vector<TokenId> chain_tokens(uint64_t chain) {
@@ -369,15 +370,20 @@ void FlipRun::try_writing(const std::vector<Flip>& round) {
     const BlockCacheStats stats = harness.cache().stats();
     const bool stored = !refused && stats.offload_failures == 0;
     counts_.writes_stopped += stored ? 0 : 1;
-    harness.reopen();
-    harness.expect_sound();
-    for (uint64_t chain = 0; chain < kChains; ++chain) {
-      const auto outcome = harness.feed(chain_tokens(chain));
-      ASSERT_TRUE(outcome.opened);
-      if (!stored) continue;
-      EXPECT_GE(outcome.restored, kChainTokens / kSpan * kSpan)
-          << "damage was not healed: " << stats.health.reason;
+    // A turn meets the first damage of a chain, and heals it; the next one may lie behind.
+    bool whole = false;
+    for (size_t turn = 0; turn < kHealingTurns && !whole; ++turn) {
+      harness.reopen();
+      harness.expect_sound();
+      whole = true;
+      for (uint64_t chain = 0; chain < kChains; ++chain) {
+        const auto outcome = harness.feed(chain_tokens(chain));
+        ASSERT_TRUE(outcome.opened);
+        whole = whole && outcome.restored >= kChainTokens / kSpan * kSpan;
+      }
+      harness.sync();
     }
+    EXPECT_TRUE(whole || !stored) << "damage was not healed: " << stats.health.reason;
     counts_.healed += stored ? 1 : 0;
   }
   ++counts_.openings_for_writing;

@@ -126,7 +126,7 @@ TEST(OffloadLimitsTest, IndexKeepsItsShareOfRam) {
 TEST(OffloadLimitsTest, CodedBlocksKeepTheirShareOfRam) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     MemoryStore store;
-    CacheHarness harness({.sim_seed = seed, .staging_bytes = 8000}, store);
+    CacheHarness harness({.sim_seed = seed, .device_slots = 64, .staging_bytes = 8000}, store);
     for (uint64_t id = 0; id < 6; ++id) harness.feed(CacheHarness::tokens(id, kLength));
     harness.sync();
     const BlockCacheStats stats = harness.cache().stats();

