@@ -14,16 +14,30 @@ namespace {
 constexpr uint32_t kLogMagic = 0x4c414d45;  // "EMAL"
 constexpr uint32_t kLogVersion = 1;
 constexpr size_t kHeaderBytes = 8;
-constexpr size_t kMostScopeBytes = 256;
-constexpr size_t kFixedBytes = 8 + 4 + 4 * kTierCount + 2 + 2 + 4 + 4;
+constexpr size_t kMostNameBytes = 256;  // of a scope or a conversation
+constexpr size_t kFixedBytes = 8 + 4 + 4 * kTierCount + 2 + 2 + 2 + 4 + 4;
 constexpr size_t kMostPayload =
-    kFixedBytes + kMostScopeBytes + kMostAccessBlocks * sizeof(BlockHash);
+    kFixedBytes + 2 * kMostNameBytes + kMostAccessBlocks * sizeof(BlockHash);
 
 size_t shared_blocks(const std::vector<BlockHash>& a, const std::vector<BlockHash>& b) {
   const size_t most = std::min(a.size(), b.size());
   size_t shared = 0;
   while (shared < most && a[shared] == b[shared]) ++shared;
   return shared;
+}
+
+void append_name(std::string& payload, std::string_view name) {
+  name = name.substr(0, kMostNameBytes);
+  append_value(payload, static_cast<uint16_t>(name.size()));
+  payload.append(name);
+}
+
+// False: longer than any name.
+bool read_name(ByteReader& reader, std::string& name) {
+  const auto bytes = reader.read<uint16_t>();
+  if (bytes > kMostNameBytes) return false;
+  name = std::string(reader.read_bytes(bytes));
+  return true;
 }
 
 }  // namespace
@@ -42,7 +56,6 @@ void AccessFrames::remember(const std::vector<BlockHash>& blocks) {
 
 std::string AccessFrames::encode(AccessEntry entry) {
   if (entry.blocks.size() > kMostAccessBlocks) entry.blocks.resize(kMostAccessBlocks);
-  if (entry.scope.size() > kMostScopeBytes) entry.scope.resize(kMostScopeBytes);
   size_t shared = 0;
   size_t back = 0;
   for (size_t i = 1; i <= window_.size(); ++i) {
@@ -55,8 +68,8 @@ std::string AccessFrames::encode(AccessEntry entry) {
   append_value(payload, entry.unix_us);
   append_value(payload, entry.tokens);
   for (const uint32_t tokens : entry.restored_tokens) append_value(payload, tokens);
-  append_value(payload, static_cast<uint16_t>(entry.scope.size()));
-  payload.append(entry.scope);
+  append_name(payload, entry.scope);
+  append_name(payload, entry.conversation);
   append_value(payload, static_cast<uint16_t>(back));
   append_value(payload, static_cast<uint32_t>(shared));
   append_value(payload, static_cast<uint32_t>(entry.blocks.size() - shared));
@@ -76,9 +89,7 @@ bool AccessFrames::decode_payload(std::string_view payload, AccessFrames& earlie
   entry.unix_us = reader.read<int64_t>();
   entry.tokens = reader.read<uint32_t>();
   for (uint32_t& tokens : entry.restored_tokens) tokens = reader.read<uint32_t>();
-  const auto scope_bytes = reader.read<uint16_t>();
-  if (scope_bytes > kMostScopeBytes) return false;
-  entry.scope = std::string(reader.read_bytes(scope_bytes));
+  if (!read_name(reader, entry.scope) || !read_name(reader, entry.conversation)) return false;
   const auto back = reader.read<uint16_t>();
   const auto shared = reader.read<uint32_t>();
   const auto own = reader.read<uint32_t>();

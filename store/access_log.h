@@ -17,6 +17,7 @@
 //     prompt and answer tokens       4   committed when the request ended
 //     restored tokens                4 for each tier, device first
 //     scope length s                 2, then s bytes ("shared" or the tenant)
+//     conversation length c          2   then c bytes (its id, or none)
 //     entries back b                 2   0: none; else the b-th before begins with the same
 //     shared blocks                  4   how many of them
 //     own blocks n                   4, then 16 n: their hashes, in order
@@ -40,6 +41,7 @@ struct AccessEntry {
   uint32_t tokens = 0;
   std::array<uint32_t, kTierCount> restored_tokens{};
   std::string scope;
+  std::string conversation;       // its id; empty: of none
   std::vector<BlockHash> blocks;  // full blocks of the chain, root first
   friend bool operator==(const AccessEntry&, const AccessEntry&) = default;
 };

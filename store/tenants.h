@@ -29,6 +29,8 @@ struct RequestScope {
   // them; what follows is the tenant's alone. They count on the tenant's quota.
   size_t publish_tokens = 0;
   bool may_publish = false;  // the key's privilege, which publish_tokens needs
+  // The conversation of which the request is a turn, for the access log only; empty: of none.
+  std::string conversation = {};
 };
 
 struct TenantPolicy {

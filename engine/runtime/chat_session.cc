@@ -180,6 +180,7 @@ Result<TurnOutcome> ChatSessionImpl::answer(const TurnOptions& options) {
 
   Request request;
   request.prompt = all_tokens();
+  request.scope.conversation = conversation_.id;
   request.seed = turn.seed;
   request.temperature = turn.temperature;
   size_t handed_over = turn.answer.size();

@@ -49,6 +49,7 @@ struct Request {
   uint32_t max_tokens = 0;      // to draw; at least 1; cut to what the context leaves
   float temperature = 0;
   uint64_t seed = 0;
+  RequestScope scope = {};  // for whom: whose blocks it finds and makes
   bool use_cache = true;  // false: neither matches nor is matched
   std::function<void(size_t computed, size_t prompt)> on_prefill;  // after each step of the prompt
   std::function<void(TokenId)> on_token;        // each drawn token but the end token

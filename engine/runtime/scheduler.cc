@@ -159,7 +159,7 @@ void SchedulerImpl::admit() {
     const int64_t start_us = clock_.now_us();
     BlockCache::Match match;
     if (queued_[i]->request.use_cache) {
-      match = cache_.match(queued_[i]->request.prompt);
+      match = cache_.match(queued_[i]->request.prompt, queued_[i]->request.scope);
       if (match.looking_up) {
         ++i;
         continue;
@@ -177,8 +177,8 @@ bool SchedulerImpl::admit_one(std::unique_ptr<Sequence>& place, const BlockCache
                               int64_t start_us) {
   Sequence& sequence = *place;
   const RestorePlan plan = plan_restore(sequence.prompt_tokens, match);
-  auto chain =
-      cache_.open_chain(sequence.request.prompt, plan.restore_tokens, sequence.limit_tokens);
+  auto chain = cache_.open_chain(sequence.request.prompt, plan.restore_tokens,
+                                 sequence.limit_tokens, sequence.request.scope);
   const bool full = !chain.ok() && chain.error().code == ErrorCode::kCapacity;
   if (full && (!running_.empty() || cache_.busy())) return false;
   sequence.outcome.ttft.queue_us = start_us - sequence.submitted_us;

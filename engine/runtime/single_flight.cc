@@ -14,6 +14,13 @@ bool on_its_way(const Sequence& sequence, size_t tokens) {
   return prompt_pending && sequence.request.use_cache && sequence.computed < tokens;
 }
 
+// Tokens of the request's prompt that one of `other` will find once they are committed.
+size_t visible_tokens(const Request& request, const RequestScope& other) {
+  const RequestScope& scope = request.scope;
+  const bool all = scope.tenant.empty() || scope.tenant == other.tenant;
+  return all ? request.prompt.size() : std::min(scope.publish_tokens, request.prompt.size());
+}
+
 }  // namespace
 
 bool awaits_prefix(Sequence& queued, Sequences running, size_t known_tokens, size_t block_tokens) {
@@ -22,7 +29,9 @@ bool awaits_prefix(Sequence& queued, Sequences running, size_t known_tokens, siz
   // The prompt's last token is always computed by its own request.
   const TokenSpan useful = TokenSpan(queued.request.prompt).first(queued.prompt_tokens - 1);
   for (const auto& other : running) {
-    const size_t agree = agreeing_tokens(useful, other->request.prompt);
+    const size_t visible = visible_tokens(other->request, queued.request.scope);
+    const size_t agree =
+        agreeing_tokens(useful, TokenSpan(other->request.prompt).first(visible));
     const size_t blocks_end = agree / block_tokens * block_tokens;
     if (blocks_end <= queued.awaited_tokens || !on_its_way(*other, blocks_end)) continue;
     queued.awaited_id = other->id;

@@ -2,7 +2,8 @@
 //
 // Journey    queued requests -> [single_flight] -> admission; the prefix then comes by restore
 // Invariant  a request waits only while the one that it waits for is restoring or prefilling, and
-//            only for whole blocks that this one will commit: the wait ends with that prefill
+//            only for whole blocks that this one will commit where both may find them: the wait
+//            ends with that prefill, and nobody waits for another tenant's own blocks
 // Threads    engine thread only; pure
 // Not here   a block that is being restored (store/cache/restore_executor.h shares its fill)
 #pragma once

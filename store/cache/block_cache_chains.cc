@@ -64,6 +64,7 @@ Result<std::unique_ptr<Chain>> BlockCacheImpl::open_chain(TokenSpan prompt, size
   scrubber_.yield();
   const int64_t began_us = clock_.now_us();
   auto chain = std::make_unique<ChainImpl>(context_, restores_, open_chains_, asked);
+  chain->set_conversation(scope.conversation);
   add_matches(*chain, prompt, std::min(restore_tokens, prompt.empty() ? 0 : prompt.size() - 1));
   const int64_t match_us = clock_.now_us() - began_us;
   std::optional<std::vector<SlotLease>> slots = take_slots(*chain, total);

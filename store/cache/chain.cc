@@ -40,6 +40,7 @@ void ChainImpl::record_access() {
     entry.restored_tokens[t] = static_cast<uint32_t>(report_.restored_tokens[t]);
   }
   entry.scope = context_.scopes.name(scope_.own);
+  entry.conversation = conversation_;
   for (const BlockId block : blocks_) entry.blocks.push_back(context_.ledger.entry(block).hash);
   context_.accesses->add(std::move(entry));
 }

@@ -76,6 +76,7 @@ class ChainImpl final : public Chain, private FillWaiter {
   size_t told_blocks() const { return told_blocks_; }
   void set_one_shot() { one_shot_ = true; }
   bool one_shot() const { return one_shot_; }
+  void set_conversation(std::string id) { conversation_ = std::move(id); }
   // The lease of the slot that the block at `position` is in.
   const SlotLease& slot(size_t position) const {
     return shared_[position] ? shared_[position] : own_[position];
@@ -112,6 +113,7 @@ class ChainImpl final : public Chain, private FillWaiter {
   std::vector<ShadowId> foreseen_;
   size_t told_blocks_ = 0;
   bool one_shot_ = false;
+  std::string conversation_;  // for the access log
 
   size_t length_ = 0;
   bool ready_ = false;

@@ -13,6 +13,7 @@ AccessEntry random_entry(Prng& random, const std::vector<AccessEntry>& earlier) 
   entry.tokens = static_cast<uint32_t>(random.below(10'000));
   entry.restored_tokens[2] = static_cast<uint32_t>(random.below(5'000));
   entry.scope = random.below(2) == 0 ? "shared" : "tenant-" + std::to_string(random.below(9));
+  if (random.below(2) == 0) entry.conversation = "c" + std::to_string(random.below(1000));
   if (!earlier.empty() && random.below(4) != 0) {
     entry.blocks = earlier[random.below(earlier.size())].blocks;
     entry.blocks.resize(random.below(entry.blocks.size() + 1));

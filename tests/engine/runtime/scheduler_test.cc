@@ -60,6 +60,27 @@ TEST(SchedulerTest, APrefixThatIsBeingComputedIsComputedOnce) {
   EXPECT_EQ(computed_whole, 1u);
 }
 
+TEST(SchedulerTest, ARequestFindsItsTenantsBlocksAndPublishedOnesOnly) {
+  const TempFolder folder;
+  auto engine = must_open(small_options(folder / "store"));
+  const Request prompt = small_request(193, 41, 2);
+  const auto restored = [&](RequestScope scope) {
+    Request request = prompt;
+    request.scope = std::move(scope);
+    const Outcome outcome = engine->run(std::move(request));
+    EXPECT_TRUE(outcome.status.ok());
+    return outcome.restore.total();
+  };
+  EXPECT_EQ(restored({.tenant = "acme"}), 0u);
+  EXPECT_EQ(restored({.tenant = "acme"}), 192u);
+  EXPECT_EQ(restored({.tenant = "zenith"}), 0u);
+  EXPECT_EQ(restored({.tenant = "lab", .publish_tokens = 128, .may_publish = true}), 0u);
+  EXPECT_EQ(restored({.tenant = "guest"}), 128u);
+  Request refused = prompt;
+  refused.scope = {.tenant = "guest", .publish_tokens = 128};
+  EXPECT_EQ(engine->run(std::move(refused)).status.error().code, ErrorCode::kInvalidArgument);
+}
+
 TEST(SchedulerTest, APromptThatFillsTheContextIsRefusedWithBothLengths) {
   auto engine = must_open(small_options(""));
   const Outcome outcome = engine->run(small_request(256, 5, 1));

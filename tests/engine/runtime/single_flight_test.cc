@@ -51,6 +51,26 @@ TEST(SingleFlightTest, WhatTheCacheKnowsOrNobodyCommitsIsNotAwaited) {
   EXPECT_FALSE(awaits_prefix(*queued, running, 192, kSpan));
 }
 
+TEST(SingleFlightTest, OnlyWhatTheOtherPublishesIsAwaitedAcrossTenants) {
+  std::vector<std::unique_ptr<Sequence>> running;
+  running.push_back(sequence_of(1, 400, 400, Phase::kPrefill));
+  Request& other = running[0]->request;
+  const auto queued = sequence_of(4, 300, 300, Phase::kQueued);
+  queued->request.scope.tenant = "acme";
+  EXPECT_TRUE(awaits_prefix(*queued, running, 0, kSpan)) << "shared blocks are everyone's";
+  EXPECT_EQ(queued->awaited_tokens, 256u);
+  other.scope.tenant = "acme";
+  EXPECT_TRUE(awaits_prefix(*queued, running, 0, kSpan));
+  EXPECT_EQ(queued->awaited_tokens, 256u);
+  other.scope = {.tenant = "zenith", .publish_tokens = 150, .may_publish = true};
+  EXPECT_TRUE(awaits_prefix(*queued, running, 0, kSpan));
+  EXPECT_EQ(queued->awaited_tokens, 128u);
+  other.scope.publish_tokens = 0;
+  EXPECT_FALSE(awaits_prefix(*queued, running, 0, kSpan));
+  queued->request.scope.tenant.clear();
+  EXPECT_FALSE(awaits_prefix(*queued, running, 0, kSpan));
+}
+
 TEST(SingleFlightTest, TheLastTokenOfAPromptIsItsOwn) {
   std::vector<std::unique_ptr<Sequence>> running;
   running.push_back(sequence_of(1, 128, 128, Phase::kPrefill));
