@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,12 +27,12 @@
 #include "prefix_index/journey.h"
 #include "prefix_index/token.h"
 #include "store/conversations.h"
-#include "store/disk_tier.h"
 #include "store/encryption.h"
 #include "store/forget.h"
 #include "store/kv_layout.h"
 #include "store/quarantine.h"
 #include "store/ram_plan.h"
+#include "store/store_settings.h"
 #include "store/tenants.h"
 
 namespace ember {
@@ -44,28 +43,12 @@ struct BlockCacheOptions {
   KvLayout layout;
   NamespaceHash name_space;  // engine/model/identity.h
   TenantPolicy tenants = {};
-  uint64_t numerics_build = 0;        // only blocks of this build are used (policy `exact`)
-  uint64_t ram_bytes = 0;             // see plan_ram
-  uint64_t disk_bytes = 0;            // limit on all files of the store
-  uint64_t request_tokens = 0;        // longest request
-  int64_t flush_age_us = 10'000'000;  // oldest unflushed block
-  // Of disk_bytes, for the access log (store/access_log.h); 0: none is kept, an old one is removed.
-  uint64_t access_log_bytes = 0;
-  // Background proof of what is stored: at most so many bytes a second, never beside restores; a
-  // pass over all blocks begins so long after the last one ended. 0: never.
-  uint64_t scrub_bytes_per_second = uint64_t{8} << 20;
-  int64_t scrub_interval_us = int64_t{24} * 3600 * 1'000'000;
-  EvictionPolicy eviction = EvictionPolicy::kAuto;
+  uint64_t numerics_build = 0;  // only blocks of this build are used (policy `exact`)
+  uint64_t ram_bytes = 0;       // see plan_ram
+  uint64_t disk_bytes = 0;      // limit on all files of the store
+  uint64_t request_tokens = 0;  // longest request
+  StoreSettings settings = {};
   const Clock* clock = nullptr;  // null: the system's
-
-  // Of the store's file system, bytes that are left to others. Unset: 1/32 of it, at most 1 GiB.
-  std::optional<uint64_t> free_floor_bytes;
-  // Drives wear out: beyond this many bytes a day blocks wait in RAM or are given up. 0: no limit.
-  uint64_t write_bytes_per_day = 0;
-  // What flushing and reclaiming may write a second, so that restores are not starved. 0: no limit.
-  uint64_t write_bytes_per_s = kDefaultWriteBytesPerSecond;
-  // Blocks on disk that nobody has used for so long go. 0: no limit.
-  int64_t max_age_us = 0;
 };
 
 enum class StoreState : uint8_t {

@@ -13,19 +13,25 @@ constexpr uint64_t kMiB = 1u << 20;
 
 }  // namespace
 
-Result<DiskPlan> plan_disk(uint64_t disk_bytes) {
+Result<DiskPlan> plan_disk(uint64_t disk_bytes, uint64_t access_log_bytes) {
   if (disk_bytes < kLeastDiskBytes) {
     return Error{ErrorCode::kInvalidArgument,
                  "disk_bytes: found " + std::to_string(disk_bytes) + " (" +
                      human_bytes(disk_bytes) + "), expected at least " +
                      std::to_string(kLeastDiskBytes) + " (" + human_bytes(kLeastDiskBytes) + ")"};
   }
+  if (access_log_bytes > disk_bytes / 4) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "access_log_bytes: found " + std::to_string(access_log_bytes) +
+                     ", expected at most " + std::to_string(disk_bytes / 4) +
+                     ", a quarter of disk_bytes"};
+  }
   DiskPlan plan;
   plan.conversations_bytes =
       std::min(std::max(disk_bytes / 16, kLeastConversationsBytes), disk_bytes / 4);
   plan.tails_bytes = plan.conversations_bytes / 4;
   plan.quarantine_bytes = std::clamp(disk_bytes / 64, kMiB, 64 * kMiB);
-  plan.access_log_bytes = std::clamp(disk_bytes / 128, 256 * kKiB, 32 * kMiB);
+  plan.access_log_bytes = access_log_bytes;
   const uint64_t both = disk_bytes - plan.conversations_bytes - plan.quarantine_bytes -
                         plan.access_log_bytes - kStoreFilesBytes;
   plan.ballast_bytes = plan_epochs(both).ballast_bytes;

@@ -22,15 +22,16 @@ struct DiskPlan {
   uint64_t conversations_bytes = 0;  // <store>/conversations: 1/16, at least 8 MiB, at most 1/4
   uint64_t tails_bytes = 0;          // of those, what tail records may hold: a quarter
   uint64_t quarantine_bytes = 0;     // <store>/quarantine: 1/64, 1 to 64 MiB
-  uint64_t access_log_bytes = 0;     // the ring of past requests: 1/128, 256 KiB to 32 MiB
+  uint64_t access_log_bytes = 0;     // <store>/access_log: as asked for
 
   // Not shares; as in DiskTierOptions, for whoever opens the parts.
   std::optional<uint64_t> free_floor_bytes;
   uint64_t write_bytes_per_s = uint64_t{1} << 30;
 };
 
-// Errors: kInvalidArgument with the least number that would do.
-Result<DiskPlan> plan_disk(uint64_t disk_bytes);
+// Errors: kInvalidArgument with the least number that would do, or the most that an access log may
+// have: a quarter.
+Result<DiskPlan> plan_disk(uint64_t disk_bytes, uint64_t access_log_bytes = 0);
 
 // The sizes that follow from what blocks may take.
 struct EpochSizes {

@@ -9,7 +9,6 @@
 #include <iostream>
 #include <string>
 
-#include "base/bytes.h"
 #include "tools/commands/chat.h"
 #include "tools/commands/exit_code.h"
 #include "tools/commands/forget.h"
@@ -20,6 +19,7 @@
 #include "tools/commands/tokenize.h"
 #include "tools/commands/upgrade.h"
 #include "tools/commands/verify.h"
+#include "tools/store_flags.h"
 
 namespace ember {
 namespace {
@@ -39,22 +39,6 @@ int exit_code(const Result<int>& result) {
   if (result.ok()) return *result;
   print_error(result.error().message);
   return kExitFailed;
-}
-
-void add_size(CLI::App& app, const std::string& flag, uint64_t& target, const std::string& help) {
-  app.add_option_function<std::string>(
-         flag,
-         [flag, &target](const std::string& text) {
-           const std::optional<uint64_t> bytes = parse_bytes(text);
-           if (!bytes || *bytes == 0) {
-             throw CLI::ValidationError(flag, "'" + text +
-                                                  "' is no size, expected for example "
-                                                  "4096, 512MiB or 20GiB");
-           }
-           target = *bytes;
-         },
-         help)
-      ->type_name("SIZE");
 }
 
 CLI::Validator one_or_more() {
@@ -89,27 +73,6 @@ void add_attention(CLI::App& app, AttentionForm& target) {
       ->check(CLI::IsMember({"absorb", "naive"}));
 }
 
-void add_store(CLI::App& app, std::string& target) {
-  app.add_option("--store", target,
-                 "Folder of the store (default: $XDG_DATA_HOME/emberkv or ~/.local/share/emberkv)")
-      ->type_name("DIR");
-}
-
-void add_store(CLI::App& app, std::string& target, EncryptionOptions& encryption) {
-  add_store(app, target);
-  app.add_flag("--encrypt", encryption.on,
-               "The store is encrypted; a new one is made so, and its key file with it");
-  app.add_option_function<std::string>(
-         "--key-file",
-         [&encryption](const std::string& path) {
-           encryption.on = true;
-           encryption.key_file = path;
-         },
-         "File of the master key, outside of the store; implies --encrypt "
-         "(default: $XDG_CONFIG_HOME/emberkv/master.key or ~/.config/emberkv/master.key)")
-      ->type_name("FILE");
-}
-
 void add_engine_flags(CLI::App& app, EngineFlags& flags) {
   app.add_option("--model", flags.model, "Folder of the model, in Hugging Face's form")
       ->required()
@@ -134,6 +97,7 @@ void add_engine_flags(CLI::App& app, EngineFlags& flags) {
                  "Chat template: deepseek-v3 (default: found by comparing the model's)")
       ->type_name("NAME");
   add_attention(app, flags.attention);
+  add_store_settings(app, flags.settings);
 }
 
 // Both commands that answer draw in the same way.

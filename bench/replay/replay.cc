@@ -46,8 +46,8 @@ class Replay {
     cache_options_.layout = KvLayout(1, trace_.block_tokens, stream);
     cache_options_.numerics_build = 1;
     cache_options_.clock = &clock_;
-    cache_options_.eviction = options_.policy;
-    cache_options_.scrub_bytes_per_second = 0;
+    cache_options_.settings.eviction = options_.policy;
+    cache_options_.settings.scrub_bytes_per_second = 0;
     RamPlan plan;
     plan.device_slots = static_cast<uint32_t>(trace_.longest + 1);
     plan.host_slots =

@@ -116,6 +116,7 @@ Status EngineImpl::open_cache() {
   cache.numerics_build = identity_.numerics_build;
   cache.ram_bytes = ram_bytes;
   cache.disk_bytes = options_.disk_bytes;
+  cache.settings = options_.settings;
   if (cache.disk_bytes == 0 && !cache.store_path.empty()) {
     EMBER_ASSIGN(cache.disk_bytes, default_disk_bytes(cache.store_path));
   }

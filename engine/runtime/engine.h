@@ -31,6 +31,7 @@ struct EngineOptions {
   EncryptionOptions encryption;
   uint64_t ram_bytes = 0;       // 0: default_ram_bytes()
   uint64_t disk_bytes = 0;      // 0: default_disk_bytes(store_path)
+  StoreSettings settings;
   uint64_t context_tokens = 0;  // 0: the model's, or what the RAM holds
   uint32_t chunk_tokens = 256;  // prefill step
   uint32_t block_tokens = kDefaultBlockTokens;

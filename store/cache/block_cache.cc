@@ -36,16 +36,10 @@ Result<std::unique_ptr<BlockCache>> BlockCache::open(const BlockCacheOptions& op
                plan_ram(options.ram_bytes, options.layout, options.request_tokens));
   StoreParts parts;
   if (!options.store_path.empty()) {
-    EMBER_ASSIGN(DiskPlan disk, plan_disk(options.disk_bytes));
-    if (options.access_log_bytes > disk.blocks_bytes / 4) {
-      return Error{ErrorCode::kInvalidArgument,
-                   "access_log_bytes: found " + std::to_string(options.access_log_bytes) +
-                       ", expected at most " + std::to_string(disk.blocks_bytes / 4) +
-                       ", a quarter of what blocks get"};
-    }
-    disk.blocks_bytes -= options.access_log_bytes;
-    disk.free_floor_bytes = options.free_floor_bytes;
-    disk.write_bytes_per_s = options.write_bytes_per_s;
+    EMBER_ASSIGN(DiskPlan disk,
+                 plan_disk(options.disk_bytes, options.settings.access_log_bytes));
+    disk.free_floor_bytes = options.settings.free_floor_bytes;
+    disk.write_bytes_per_s = options.settings.write_bytes_per_s;
     EMBER_ASSIGN(parts, StoreParts::open(options.store_path, disk, plan.memtable_bytes,
                                          plan.block_cache_bytes, nullptr, options.encryption));
   }
@@ -82,7 +76,7 @@ BlockCacheImpl::BlockCacheImpl(const BlockCacheOptions& options, const CacheTuni
       device_pool_(std::move(device_pool)),
       host_tier_(std::move(host_tier)),
       ledger_(scopes_, layout_.block_tokens(), *device_pool_, *host_tier_, clock_,
-              {.policy = options.eviction,
+              {.policy = options.settings.eviction,
                .numerics_build = options.numerics_build,
                .device_slots = plan.device_slots,
                .host_slots = plan.host_slots}),
@@ -100,7 +94,8 @@ BlockCacheImpl::BlockCacheImpl(const BlockCacheOptions& options, const CacheTuni
                .tuning = tuning,
                .name_space = options.name_space,
                .numerics_build = options.numerics_build,
-               .limits = {options.write_bytes_per_day, options.max_age_us, plan.index_bytes,
+               .limits = {options.settings.write_bytes_per_day,
+                          options.settings.max_age_us, plan.index_bytes,
                           plan.staging_bytes}},
       restores_(context_),
       offload_(context_),
@@ -108,7 +103,7 @@ BlockCacheImpl::BlockCacheImpl(const BlockCacheOptions& options, const CacheTuni
       reopening_(context_, offload_),
       scrubber_(context_, parts_.secret),
       accesses_(device, tickets_) {
-  context_.flush_age_us = options.flush_age_us;
+  context_.flush_age_us = options.settings.flush_age_us;
   context_.reads = &reads_;
   context_.damaged = [this](BlockId block) { block_damaged(block); };
   adopt_store(!options.store_path.empty());
@@ -128,7 +123,8 @@ void BlockCacheImpl::adopt_store(bool asked_for) {
   const Status begun = reopening_.begin();
   if (begun.ok()) {
     if (parts_.directory != nullptr) scrubber_.remember_in(parts_.directory->path() + "/SCRUB");
-    scrubber_.set_pace(options_.scrub_bytes_per_second, options_.scrub_interval_us);
+    scrubber_.set_pace(options_.settings.scrub_bytes_per_second,
+                       options_.settings.scrub_interval_us);
     return keep_access_log();
   }
   // What people said can be read all the same.
@@ -141,12 +137,12 @@ void BlockCacheImpl::adopt_store(bool asked_for) {
 void BlockCacheImpl::keep_access_log() {
   if (!parts_.writable || parts_.directory == nullptr) return;
   const std::string& store = parts_.directory->path();
-  if (options_.access_log_bytes == 0) {
+  if (options_.settings.access_log_bytes == 0) {
     std::error_code ignored;
     std::filesystem::remove_all(access_log_folder(store), ignored);
     return;
   }
-  accesses_.start(store, options_.access_log_bytes);
+  accesses_.start(store, options_.settings.access_log_bytes);
   context_.accesses = &accesses_;
 }
 

@@ -9,7 +9,7 @@ namespace ember {
 
 // The names of the prompt's full blocks, so that the shadows see the request whole and once.
 void BlockCacheImpl::foresee(ChainImpl& chain, TokenSpan prompt) const {
-  if (options_.eviction == EvictionPolicy::kLeafLru) return;
+  if (options_.settings.eviction == EvictionPolicy::kLeafLru) return;
   const size_t span = layout_.block_tokens();
   const ChainScope& scope = chain.scope();
   const RadixIndex& index = ledger_.index();

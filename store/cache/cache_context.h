@@ -36,7 +36,7 @@ struct CacheTuning {
 
 class AccessRecorder;
 
-// What the user has set: see BlockCacheOptions.
+// What the user has set: see StoreSettings; and shares of the RAM plan.
 struct OffloadLimits {
   uint64_t write_bytes_per_day = 0;
   int64_t max_age_us = 0;

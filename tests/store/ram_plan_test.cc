@@ -81,18 +81,21 @@ TEST(RamPlanTest, NewStoreWithoutRoomIsRefusedByItsPath) {
 
 TEST(DiskPlanTest, SharesAddUp) {
   for (uint64_t disk = kLeastDiskBytes; disk < (uint64_t{1} << 40); disk = disk * 3 + 77) {
-    const auto plan = plan_disk(disk);
+    const uint64_t log_bytes = disk % 2 == 0 ? 0 : disk / 4;
+    const auto plan = plan_disk(disk, log_bytes);
     ASSERT_TRUE(plan.ok());
     EXPECT_EQ(plan->blocks_bytes + plan->ballast_bytes + plan->conversations_bytes +
                   plan->quarantine_bytes + plan->access_log_bytes + kStoreFilesBytes,
               disk);
     EXPECT_GT(plan->ballast_bytes, plan_epochs(plan->blocks_bytes).epoch_bytes);
-    EXPECT_GT(plan->blocks_bytes, disk / 2);
+    EXPECT_EQ(plan->access_log_bytes, log_bytes);
+    EXPECT_GT(plan->blocks_bytes, disk / 4);
     EXPECT_LE(plan->conversations_bytes, disk / 4);
     EXPECT_GE(plan->conversations_bytes, kLeastConversationsBytes);
     EXPECT_LT(plan->tails_bytes, plan->conversations_bytes);
   }
   EXPECT_FALSE(plan_disk(kLeastDiskBytes - 1).ok());
+  EXPECT_FALSE(plan_disk(kLeastDiskBytes, kLeastDiskBytes / 4 + 1).ok());
 }
 
 }  // namespace

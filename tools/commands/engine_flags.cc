@@ -26,6 +26,7 @@ EngineOptions engine_options(const EngineFlags& flags) {
   options.encryption = flags.encryption;
   options.ram_bytes = flags.ram_bytes;
   options.disk_bytes = flags.disk_bytes;
+  options.settings = flags.settings;
   options.context_tokens = flags.context_tokens;
   options.chunk_tokens = flags.chunk_tokens;
   options.layers_per_group = flags.layers_per_group;

@@ -24,6 +24,7 @@ struct EngineFlags {
   bool use_store = true;
   uint64_t ram_bytes = 0;  // 0: the default of the engine, here and below
   uint64_t disk_bytes = 0;
+  StoreSettings settings;
   uint64_t context_tokens = 0;
   uint32_t chunk_tokens = 256;
   uint32_t layers_per_group = 0;

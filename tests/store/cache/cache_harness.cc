@@ -44,11 +44,11 @@ void CacheHarness::reopen() {
   options.clock = options_.clock;
   options.store_path = options_.store ? "memory" : "";
   options.disk_bytes = options_.disk_bytes;
-  options.access_log_bytes = options_.access_log_bytes;
+  options.settings.access_log_bytes = options_.access_log_bytes;
   options.tenants = options_.tenants;
-  options.scrub_bytes_per_second = options_.scrub_bytes_per_second;
-  options.write_bytes_per_day = options_.write_bytes_per_day;
-  options.max_age_us = options_.max_age_us;
+  options.settings.scrub_bytes_per_second = options_.scrub_bytes_per_second;
+  options.settings.write_bytes_per_day = options_.write_bytes_per_day;
+  options.settings.max_age_us = options_.max_age_us;
   RamPlan plan;
   plan.index_bytes = options_.index_bytes;
   plan.staging_bytes = options_.staging_bytes;

@@ -1,0 +1,28 @@
+// Store flags: where a store lies, how large it may be, and what else an operator may set of it.
+//
+// Journey    command line -> [store_flags] -> options of the commands
+// Invariant  a flag that is not given leaves its target as it is: the default
+// Threads    main
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+#include "store/encryption.h"
+#include "store/store_settings.h"
+
+namespace ember {
+
+// A size such as 4096, 512MiB or 20GiB, 1 or more.
+void add_size(CLI::App& app, const std::string& flag, uint64_t& target, const std::string& help);
+
+// --store.
+void add_store(CLI::App& app, std::string& target);
+// --store, --encrypt, --key-file.
+void add_store(CLI::App& app, std::string& target, EncryptionOptions& encryption);
+
+// The group "Store" of the commands that write one.
+void add_store_settings(CLI::App& app, StoreSettings& settings);
+
+}  // namespace ember
