@@ -35,7 +35,7 @@ Result<DiskPlan> plan_disk(uint64_t disk_bytes) {
 
 EpochSizes plan_epochs(uint64_t blocks_bytes) {
   EpochSizes sizes;
-  sizes.epoch_bytes = std::clamp(blocks_bytes / 32, kMiB, 256 * kMiB);
+  sizes.epoch_bytes = std::clamp(blocks_bytes / 128, kMiB, 256 * kMiB);
   sizes.margin_bytes = std::clamp(blocks_bytes / 32, 256 * kKiB, 16 * kMiB);
   sizes.ballast_bytes = sizes.epoch_bytes + sizes.margin_bytes;
   return sizes;

@@ -34,7 +34,7 @@ Result<DiskPlan> plan_disk(uint64_t disk_bytes);
 
 // The sizes that follow from what blocks may take.
 struct EpochSizes {
-  uint64_t epoch_bytes = 0;    // an epoch is sealed before it passes this: 1/32, 1 to 256 MiB
+  uint64_t epoch_bytes = 0;    // an epoch is sealed before it passes this: 1/128, 1 to 256 MiB
   uint64_t margin_bytes = 0;   // kept free for manifests and option files
   uint64_t ballast_bytes = 0;  // what retiring one epoch may write: its live groups, their metadata
 };

@@ -155,6 +155,9 @@ class DiskTier {
     EMBER_TRY(make_room(stored_bytes));
     return false;
   }
+  // Of the epoch that make_room would retire next, the part that is dead: with a third of it still
+  // live, each byte of room costs half a byte that is put again. 0: nothing is dead. Threads: any.
+  virtual double next_dead_share() const { return 0; }
   // One slice of what can wait for a quiet moment: epochs of many small files are written anew.
   // True: there is more.
   virtual Result<bool> upkeep() { return false; }

@@ -67,6 +67,7 @@ class DiskTierImpl final : public DiskTier {
   Status checkpoint(const std::string& directory) override;
   Status retire_epochs(std::span<const uint32_t> epochs) override;
   Result<bool> make_room_slice(uint64_t stored_bytes) override;
+  double next_dead_share() const override;
   Result<bool> upkeep() override;
   std::vector<BlockHash> take_lost() override;
   DiskTierStats stats() const override;
@@ -160,7 +161,12 @@ class DiskTierImpl final : public DiskTier {
   bool is_open(uint32_t epoch) const EMBER_REQUIRES(state_mutex_) {
     return epoch == open_epochs_[kNew] || epoch == open_epochs_[kAgain];
   }
-  uint32_t choose_epoch() const;
+  // What costs least to retire; epoch 0: none has anything dead.
+  struct Choice {
+    uint32_t epoch = 0;
+    double dead_share = 0;
+  };
+  Choice choose_epoch() const;
   uint32_t crowded_epoch() const;
   Status begin_reclaim(uint32_t epoch, bool crowded);
   Result<bool> reclaim_slice();  // true: not finished
