@@ -20,6 +20,7 @@ struct DiskPlan {
   uint64_t conversations_bytes = 0;  // <store>/conversations: 1/16, at least 8 MiB, at most 1/4
   uint64_t tails_bytes = 0;          // of those, what tail records may hold: a quarter
   uint64_t quarantine_bytes = 0;     // <store>/quarantine: 1/64, 1 to 64 MiB
+  uint64_t shadows_bytes = 0;        // <store>/SHADOWS and its successor: 1/128, 256 KiB to 64 MiB
 };
 
 // Errors: kInvalidArgument with the least number that would do.
