@@ -19,6 +19,14 @@ namespace ember {
 // which costs a worse choice of victim once in 2^64 and nothing else.
 using ShadowId = uint64_t;
 
+// A member of a shadow, to be written down and recalled by a later process.
+struct ShadowMark {
+  ShadowId id = 0;
+  uint8_t queue = 0;
+  uint8_t count = 0;
+  friend bool operator==(const ShadowMark&, const ShadowMark&) = default;
+};
+
 template <size_t kQueues>
 class ShadowTable {
  public:
@@ -75,6 +83,14 @@ class ShadowTable {
     unlink(ref);
     link_before(ref, entries_[newer].queue, newer);
   }
+  // A walk over a queue, the oldest first, between whose steps the table may change: what moves to
+  // the newest end meanwhile comes (again) at the end.
+  void begin_walk(size_t queue) { walk_ = queues_[queue].oldest; }
+  Ref walk() {
+    const Ref ref = walk_;
+    if (ref != kNone) walk_ = entries_[ref].newer;
+    return ref;
+  }
   void remove(Ref ref) {
     unlink(ref);
     Ref* link = &buckets_[bucket_of(entries_[ref].id)];
@@ -122,6 +138,7 @@ class ShadowTable {
   void unlink(Ref ref) {
     const Entry& entry = entries_[ref];
     Queue& queue = queues_[entry.queue];
+    if (ref == walk_) walk_ = entry.newer;
     (entry.newer == kNone ? queue.newest : entries_[entry.newer].older) = entry.older;
     (entry.older == kNone ? queue.oldest : entries_[entry.older].newer) = entry.newer;
     --queue.size;
@@ -130,6 +147,7 @@ class ShadowTable {
   StablePool<Entry> entries_;
   std::vector<Ref> buckets_;  // heads of the chains by id; a power of two
   std::array<Queue, kQueues> queues_;
+  Ref walk_ = kNone;  // the next one of the walk
 };
 
 }  // namespace ember

@@ -23,6 +23,7 @@ struct DiskPlan {
   uint64_t tails_bytes = 0;          // of those, what tail records may hold: a quarter
   uint64_t quarantine_bytes = 0;     // <store>/quarantine: 1/64, 1 to 64 MiB
   uint64_t access_log_bytes = 0;     // the ring of past requests: 1/128, 256 KiB to 32 MiB
+  uint64_t shadows_bytes = 0;        // <store>/SHADOWS and its successor: 1/128, 256 KiB to 64 MiB
 
   // Not shares; as in DiskTierOptions, for whoever opens the parts.
   std::optional<uint64_t> free_floor_bytes;

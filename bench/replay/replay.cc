@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@ namespace {
 
 constexpr uint64_t kSeed = 20'241;
 constexpr uint64_t kMiB = 1u << 20;
+constexpr uint64_t kShadowsBytes = 64 * kMiB;
 // Of a request that is on its way through the host tier to a store.
 constexpr uint32_t kStoreHostSlots = 64;
 
@@ -57,6 +59,8 @@ class Replay {
       cache_options_.store_path = "in memory";
       parts.disk = options_.open_disk();
       parts.plan.blocks_bytes = options_.disk_limit_bytes;
+      parts.plan.shadows_bytes = kShadowsBytes;
+      parts.shadows.path = options_.shadows_path;
       parts.writable = true;
     } else if (on_disk()) {
       EMBER_ASSIGN(const DiskPlan disk, disk_plan());
@@ -72,12 +76,11 @@ class Replay {
 
   Status run() {
     const auto began = std::chrono::steady_clock::now();
-    const auto reopen_at = static_cast<size_t>(options_.reopen_after *
+    const auto reopen_at = static_cast<size_t>(options_.restart_at *
                                                static_cast<double>(trace_.requests.size()));
     for (size_t i = 0; i < trace_.requests.size(); ++i) {
       if (reopen_at > 0 && i == reopen_at) {
-        close();
-        EMBER_TRY(open());
+        EMBER_TRY(restart());
       }
       advance_clock(trace_.requests[i].at_s);
       request(trace_.requests[i].chain);
@@ -109,6 +112,7 @@ class Replay {
     plan.blocks_bytes = options_.capacity_blocks * cache_options_.layout.block_bytes();
     plan.conversations_bytes = kLeastConversationsBytes;
     plan.tails_bytes = kLeastConversationsBytes / 4;
+    plan.shadows_bytes = kShadowsBytes;
     if (plan.blocks_bytes + plan.conversations_bytes < kLeastDiskBytes) {
       return Error{ErrorCode::kInvalidArgument,
                    "payload-bytes: " + std::to_string(options_.capacity_blocks) +
@@ -116,6 +120,17 @@ class Replay {
                        " bytes, less than the least store's " + std::to_string(kLeastDiskBytes)};
     }
     return plan;
+  }
+
+  Status restart() {
+    const std::string earlier = options_.shadows_path + ".earlier";
+    std::error_code none;
+    if (options_.lose_last_shadows) {
+      std::filesystem::copy_file(options_.shadows_path, earlier, none);
+    }
+    close();
+    if (options_.lose_last_shadows) std::filesystem::rename(earlier, options_.shadows_path, none);
+    return open();
   }
 
   void close() {

@@ -141,6 +141,11 @@ void BlockLedger::disk_is_full() {
   ranks_.set_disk_capacity(disk_blocks_);
 }
 
+void BlockLedger::recall_disk_capacity(size_t blocks) {
+  disk_was_full_ = true;
+  ranks_.set_disk_capacity(blocks);
+}
+
 std::vector<std::pair<BlockHash, TouchRecord>> BlockLedger::take_touches() {
   std::vector<std::pair<BlockHash, TouchRecord>> touches;
   for (const auto& [block, hash] : touched_) {

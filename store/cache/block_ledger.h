@@ -88,6 +88,9 @@ class BlockLedger {
   // until it has been full and the number is known.
   void expect_disk_capacity(uint64_t limit_bytes);
   void disk_is_full();
+  // An earlier process, with the same limit, knew the number.
+  void recall_disk_capacity(size_t blocks);
+  bool disk_was_full() const { return disk_was_full_; }
 
   // While held, a block keeps its entry and its last copy.
   void hold(BlockId block) { ++notes(block).holders; }

@@ -77,8 +77,8 @@ void EvictionRanks::extend(BlockId parent, BlockId block) {
 }
 
 void EvictionRanks::set_disk_capacity(size_t blocks) {
-  Duel& duel = duels_[static_cast<size_t>(Tier::kDisk)];
-  if (blocks != duel.capacity()) apply(Tier::kDisk, duel.set_capacity(blocks));
+  if (blocks == disk_duel().capacity()) return;
+  apply(Tier::kDisk, disk_duel().set_capacity(blocks));
 }
 
 void EvictionRanks::remember(BlockId block, bool had_hits) {
@@ -89,20 +89,40 @@ void EvictionRanks::remember(BlockId block, bool had_hits) {
 
 void EvictionRanks::begin_recall() {
   std::make_heap(remembered_.begin(), remembered_.end(), used_before);
+  recalling_ = true;
   recall_some(kRecalledAtOnce);
 }
 
 void EvictionRanks::recall_some(size_t most) {
-  Duel& duel = duels_[static_cast<size_t>(Tier::kDisk)];
+  if (!recalling_) return;
   for (; most > 0 && !remembered_.empty(); --most) {
+    if (expects_marks_ && !newer_left()) return;
     std::pop_heap(remembered_.begin(), remembered_.end(), used_before);
     const Remembered next = remembered_.back();
     remembered_.pop_back();
-    duel.recall(next.block, next.had_hits);
+    disk_duel().recall(next.block, next.had_hits);
     const BlockId block = index_.find_short(next.block);
     if (block != kNoBlock) rerank(Tier::kDisk, block);
     if (remembered_.empty()) remembered_.shrink_to_fit();
   }
+}
+
+void EvictionRanks::expect_marks(int64_t written_unix_us) {
+  expects_marks_ = true;
+  marks_written_at_ = static_cast<uint64_t>(std::max<int64_t>(written_unix_us, 0));
+}
+
+void EvictionRanks::recall_marks(std::span<const ShadowMark> marks) {
+  for (const ShadowMark& mark : marks) {
+    disk_duel().recall(mark);
+    const BlockId block = index_.find_short(mark.id);
+    if (block != kNoBlock) rerank(Tier::kDisk, block);
+  }
+}
+
+void EvictionRanks::recall_scores(const Duel::Scores& scores, EvictionPolicy leader) {
+  disk_duel().recall_scores(scores, leader);
+  index_.evictable(Tier::kDisk).rerank_all();
 }
 
 void EvictionRanks::mark_done(BlockId block, bool done) {
