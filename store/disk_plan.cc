@@ -25,10 +25,9 @@ Result<DiskPlan> plan_disk(uint64_t disk_bytes) {
       std::min(std::max(disk_bytes / 16, kLeastConversationsBytes), disk_bytes / 4);
   plan.tails_bytes = plan.conversations_bytes / 4;
   plan.quarantine_bytes = std::clamp(disk_bytes / 64, kMiB, 64 * kMiB);
-  plan.access_log_bytes = std::clamp(disk_bytes / 128, 256 * kKiB, 32 * kMiB);
   plan.shadows_bytes = std::clamp(disk_bytes / 128, 256 * kKiB, 64 * kMiB);
   const uint64_t both = disk_bytes - plan.conversations_bytes - plan.quarantine_bytes -
-                        plan.access_log_bytes - plan.shadows_bytes - kStoreFilesBytes;
+                        plan.shadows_bytes - kStoreFilesBytes;
   plan.ballast_bytes = plan_epochs(both).ballast_bytes;
   plan.blocks_bytes = both - plan.ballast_bytes;
   return plan;

@@ -1,6 +1,6 @@
 // Disk plan: how one number, --disk-bytes, is shared out. Pure.
 //
-// Journey    options -> [disk_plan] -> disk_tier, conversations, quarantine, access log
+// Journey    options -> [disk_plan] -> disk_tier, conversations, quarantine, shadows
 // Invariant  the shares add up to the number, or the plan is refused with the least that would do
 #pragma once
 
@@ -22,7 +22,6 @@ struct DiskPlan {
   uint64_t conversations_bytes = 0;  // <store>/conversations: 1/16, at least 8 MiB, at most 1/4
   uint64_t tails_bytes = 0;          // of those, what tail records may hold: a quarter
   uint64_t quarantine_bytes = 0;     // <store>/quarantine: 1/64, 1 to 64 MiB
-  uint64_t access_log_bytes = 0;     // the ring of past requests: 1/128, 256 KiB to 32 MiB
   uint64_t shadows_bytes = 0;        // <store>/SHADOWS and its successor: 1/128, 256 KiB to 64 MiB
 
   // Not shares; as in DiskTierOptions, for whoever opens the parts.

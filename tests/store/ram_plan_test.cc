@@ -84,8 +84,7 @@ TEST(DiskPlanTest, SharesAddUp) {
     const auto plan = plan_disk(disk);
     ASSERT_TRUE(plan.ok());
     EXPECT_EQ(plan->blocks_bytes + plan->ballast_bytes + plan->conversations_bytes +
-                  plan->quarantine_bytes + plan->access_log_bytes + plan->shadows_bytes +
-                  kStoreFilesBytes,
+                  plan->quarantine_bytes + plan->shadows_bytes + kStoreFilesBytes,
               disk);
     EXPECT_GT(plan->ballast_bytes, plan_epochs(plan->blocks_bytes).epoch_bytes);
     EXPECT_GT(plan->blocks_bytes, disk / 2);
