@@ -32,6 +32,7 @@ struct Config {
   size_t blocks = 100'000;
   size_t chain_blocks = 64;
   bool json = false;
+  std::string kept;  // a store to be opened again if it is there, and to stay
 };
 
 struct Measured {
@@ -98,8 +99,17 @@ NamespaceHash name_space() {
   return name;
 }
 
-// Writes the records as the offload would, with payloads of a few bytes. Returns the last prompt.
-size_t fill(const Config& config, const std::string& path) {
+// How many prompts it takes: the first of each 64 brings its front, the others what is their own.
+size_t prompts_of(const Config& config) {
+  size_t prompts = 0;
+  for (size_t blocks = 0; blocks < config.blocks; ++prompts) {
+    blocks += prompts % 64 == 0 ? config.chain_blocks : config.chain_blocks - kSharedBlocks;
+  }
+  return prompts;
+}
+
+// Writes the records as the offload would, with payloads of a few bytes.
+void fill(const Config& config, const std::string& path) {
   const KvLayout layout = tiny_layout();
   StoreParts parts = must(StoreParts::open(path, must(plan_disk(kDiskBytes)), 64u << 20, 4u << 20));
   const BlockHasher hasher(parts.secret, name_space(), "shared");
@@ -135,7 +145,6 @@ size_t fill(const Config& config, const std::string& path) {
     if (prompt % 512 == 0) must(parts.disk->flush());
   }
   must(parts.disk->flush());
-  return prompt - 1;
 }
 
 size_t heap_bytes() {
@@ -261,8 +270,10 @@ int run(int argc, char** argv) {
       config.chain_blocks = value();
     } else if (argument == "--folder" && i + 1 < argc) {
       folder = argv[++i];
+    } else if (argument == "--keep" && i + 1 < argc) {
+      config.kept = argv[++i];
     } else {
-      std::fprintf(stderr, "scale_bench [--blocks N] [--chain-blocks N] [--folder DIR] [--json]\n");
+      std::fprintf(stderr, "scale_bench [--blocks N] [--chain-blocks N] [--folder DIR] [--keep STORE] [--json]\n");
       return 2;
     }
   }
@@ -272,15 +283,16 @@ int run(int argc, char** argv) {
     return 2;
   }
   if (folder.empty()) folder = fs::temp_directory_path().string();
-  const std::string path = folder + "/ember-scale-" + std::to_string(::getpid());
+  const std::string own = folder + "/ember-scale-" + std::to_string(::getpid());
+  const std::string path = config.kept.empty() ? own : config.kept;
   const double began = now_s();
-  const size_t prompt = fill(config, path);
+  if (!fs::exists(path)) fill(config, path);
   const double fill_s = now_s() - began;
   malloc_trim(0);
-  Measured measured = reopen(config, path, prompt);
+  Measured measured = reopen(config, path, prompts_of(config) - 1);
   measured.fill_s = fill_s;
   print(config, measured);
-  fs::remove_all(path);
+  if (config.kept.empty()) fs::remove_all(path);
   fs::remove_all(path + "-empty");
   return 0;
 }
