@@ -79,7 +79,7 @@ class RadixIndex {
                  uint64_t numerics_build, uint64_t now);
   // Before many blocks come that were stored: so many in all, so many of them without children.
   void expect(size_t blocks, size_t leaves_on_disk);
-  // After one of those came that begins a run: full blocks to follow it, each the next one's parent.
+  // After one of those came that begins a run: full blocks that follow it, each the next's parent.
   void expect_run(BlockId block, size_t more);
   // The scope's existing entry for exactly these tokens after `parent`, or kNoBlock.
   BlockId find_child(ScopeId scope, BlockId parent, TokenSpan tokens) const;

@@ -171,7 +171,8 @@ void Reopening::come_back() {
       context_.device.run_host(HostLane::kRead, []() -> Status { return {}; });
   context_.tickets.on(ticket, [this](const Status&) {
     coming_back_ = false;
-    go_on();
+    if (walking_) return go_on();
+    if (recalling_ && context_.ledger.ranks().to_recall() > 0) come_back();
   });
 }
 
@@ -297,6 +298,7 @@ void Reopening::finish() {
   context_.ledger.loaded(context_.disk_limit_bytes, std::move(entering_->remembered));
   // What lies below them, or behind them in a damaged table, can be reached by its own key.
   set_aside_ = unreadable_ > 0;
+  recalling_ = true;
   for (const auto& [parent, hash] : waiting_tails_) {
     if (context_.tails.find(hash) == nullptr) continue;
     context_.tails.erase(hash);
@@ -305,6 +307,7 @@ void Reopening::finish() {
   waiting_tails_.clear();
   known_missing_.clear();
   offload_.erase_tails(std::exchange(doomed_tails_, {}));
+  if (context_.ledger.ranks().to_recall() > 0 && !coming_back_) come_back();
   if (entering_->order.places.size() <= kEntriesAtOnce) return entering_.reset();
   // The memory of a million records is given back by a task, not here.
   const Ticket ticket = context_.device.run_host(

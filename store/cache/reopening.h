@@ -43,7 +43,7 @@ class Reopening {
   // The walk goes on. To be called after anything; returns at once.
   void advance();
   // No further step; what has not come stays unknown to this process.
-  void stop() { walking_ = set_aside_ = false; }
+  void stop() { walking_ = set_aside_ = recalling_ = false; }
   bool loading() const { return context_.loading; }
 
   // While loading, or where damage kept blocks out of the index: asks the disk for those full
@@ -131,6 +131,7 @@ class Reopening {
   bool set_aside_ = false;      // blocks below one that could not be read: prompts look theirs up
   bool reading_failed_ = false;
   bool ordering_ = false;       // its task is under way
+  bool recalling_ = false;      // the shadows still take in what has entered
   bool coming_back_ = false;    // after whatever else waits has had its turn
   uint32_t steps_under_way_ = 0;
   std::unordered_multimap<BlockHash, BlockHash> waiting_tails_;  // by parent

@@ -7,7 +7,7 @@
 namespace ember {
 namespace {
 
-constexpr size_t kLookUpBlocks = 4096;  // of one look-up
+constexpr size_t kLookUpBlocks = 2048;  // of one look-up: a prompt of 128k tokens
 constexpr size_t kMostLookUps = 8;
 constexpr size_t kMostKnownMissing = 4096;
 

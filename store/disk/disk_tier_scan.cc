@@ -271,7 +271,7 @@ Status DiskTierImpl::see(const ScanStep& step, const ScanFrom& from,
       seen.up_to = std::max(seen.up_to, step.cursor);
       seen.all = seen.all || step.done;
     }
-    all_seen_ = std::all_of(seen_.begin(), seen_.end(), [](const auto& share) { return share.all; });
+    all_seen_ = std::all_of(seen_.begin(), seen_.end(), [](const auto& one) { return one.all; });
     if (all_seen_) {
       erased_.clear();
       for (auto& [number, epoch] : epochs_) epoch.bytes = std::max(epoch.bytes, epoch.live_bytes);
@@ -284,11 +284,12 @@ Status DiskTierImpl::see(const ScanStep& step, const ScanFrom& from,
 
 Result<DiskTier::Listing> DiskTierImpl::list() {
   Listing listing;
+  const auto keep = [&listing](const BlockRecord& record, const TouchRecord& touch) {
+    listing.records.emplace_back(record, touch);
+  };
   for (ScanFrom from; from.share < kScanShares; from = {from.share + 1, {}}) {
     for (bool done = false; !done;) {
-      EMBER_ASSIGN(ScanStep step, scan(from, kWalkStep, [&](const auto& record, const auto& touch) {
-                     listing.records.emplace_back(record, touch);
-                   }));
+      EMBER_ASSIGN(ScanStep step, scan(from, kWalkStep, keep));
       listing.unreadable += step.unreadable;
       listing.forgotten += step.forgotten;
       from.cursor = std::move(step.cursor);
