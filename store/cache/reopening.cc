@@ -172,7 +172,8 @@ void Reopening::come_back() {
   context_.tickets.on(ticket, [this](const Status&) {
     coming_back_ = false;
     if (walking_) return go_on();
-    if (recalling_ && context_.ledger.ranks().to_recall() > 0) come_back();
+    const EvictionRanks& ranks = context_.ledger.ranks();
+    if (recalling_ && ranks.to_recall() > 0 && !ranks.wants_marks()) come_back();
   });
 }
 
