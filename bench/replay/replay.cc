@@ -29,9 +29,9 @@ constexpr uint32_t kStoreHostSlots = 64;
 // A block's tokens follow from its number, so equal chains have equal tokens.
 void append_tokens(BlockNumber block, uint32_t count, std::vector<TokenId>& tokens) {
   const auto base = static_cast<uint32_t>(mix64(kSeed + block));
-  for (uint32_t i = 0; i < count; ++i) {
-    tokens.push_back(static_cast<TokenId>((base + i * 0x9e3779b9u) >> 1));
-  }
+  tokens.resize(tokens.size() + count);
+  TokenId* at = tokens.data() + tokens.size() - count;
+  for (uint32_t i = 0; i < count; ++i) at[i] = static_cast<TokenId>((base + i * 0x9e3779b9u) >> 1);
 }
 
 class Replay {
