@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -29,9 +30,9 @@ constexpr uint32_t kStoreHostSlots = 64;
 // A block's tokens follow from its number, so equal chains have equal tokens.
 void append_tokens(BlockNumber block, uint32_t count, std::vector<TokenId>& tokens) {
   const auto base = static_cast<uint32_t>(mix64(kSeed + block));
-  for (uint32_t i = 0; i < count; ++i) {
-    tokens.push_back(static_cast<TokenId>((base + i * 0x9e3779b9u) >> 1));
-  }
+  tokens.resize(tokens.size() + count);
+  TokenId* at = tokens.data() + tokens.size() - count;
+  for (uint32_t i = 0; i < count; ++i) at[i] = static_cast<TokenId>((base + i * 0x9e3779b9u) >> 1);
 }
 
 class Replay {
@@ -101,6 +102,7 @@ class Replay {
 
  private:
   static constexpr size_t kCensusEvery = 1000;
+  static constexpr size_t kMostIdleSteps = 60'000;
   static constexpr uint64_t kMemtableBytes = 32 * kMiB;
 
   bool on_disk() const { return !options_.directory.empty() || options_.open_disk; }
@@ -163,9 +165,23 @@ class Replay {
     }
     return count > 0;
   }
+  // The same, and where all that is under way waits for a time to pass, a millisecond passes on
+  // both clocks: the disk's own work needs real time. False: it has been idle for too long.
+  bool go_on() {
+    if (step()) {
+      idle_steps_ = 0;
+      return true;
+    }
+    if (!on_disk() || ++idle_steps_ > kMostIdleSteps) return false;
+    if (options_.open_disk == nullptr) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    clock_.advance_us(1000);
+    cache_->tick();
+    return true;
+  }
   // Until nothing is under way that could end by itself.
   void drain() {
-    while (cache_->busy() && step()) {
+    idle_steps_ = 0;
+    while (cache_->busy() && go_on()) {
     }
   }
 
@@ -184,7 +200,12 @@ class Replay {
       return;
     }
     std::unique_ptr<Chain> open = std::move(*opened);
-    while (!open->ready() && step()) {
+    idle_steps_ = 0;
+    while (!open->ready() && go_on()) {
+    }
+    if (!open->ready()) {
+      ++report_.refused_requests;
+      return;
     }
     if (on_disk()) fill(*open, chain);
     const size_t length = open->length();
@@ -231,6 +252,7 @@ class Replay {
   BlockCacheOptions cache_options_;
   std::unique_ptr<BlockCacheImpl> cache_;
   std::vector<TokenId> tokens_;
+  size_t idle_steps_ = 0;
   ReplayReport report_;
 };
 

@@ -13,8 +13,8 @@
 namespace ember {
 namespace {
 
-// Of yesterday's blocks, for the shadows: a millisecond's worth.
-constexpr size_t kRecalledAtOnce = 2048;
+// Of yesterday's blocks, for the shadows: some milliseconds' worth.
+constexpr size_t kRecalledAtOnce = 1024;
 
 void add_eviction_stats(const EvictionRanks& ranks, BlockCacheStats& stats) {
   for (Tier tier : EvictionRanks::kTiers) {

@@ -8,7 +8,7 @@ namespace ember {
 namespace {
 
 // Of the blocks of yesterday: some milliseconds' worth.
-constexpr size_t kRecalledAtOnce = 4096;
+constexpr size_t kRecalledAtOnce = 1024;
 
 }  // namespace
 
@@ -81,14 +81,13 @@ void EvictionRanks::set_disk_capacity(size_t blocks) {
   apply(Tier::kDisk, disk_duel().set_capacity(blocks));
 }
 
-void EvictionRanks::remember(BlockId block, bool had_hits) {
-  if (is_tail(block)) return;
-  const BlockEntry& entry = index_.entry(block);
-  remembered_.push_back({entry.last_use, shadow_id(entry.hash), had_hits});
+void EvictionRanks::sort_by_use(std::vector<Remembered>& blocks) {
+  std::sort(blocks.begin(), blocks.end(),
+            [](const Remembered& a, const Remembered& b) { return a.last_use < b.last_use; });
 }
 
-void EvictionRanks::begin_recall() {
-  std::make_heap(remembered_.begin(), remembered_.end(), used_before);
+void EvictionRanks::begin_recall(std::vector<Remembered> by_use) {
+  remembered_ = std::move(by_use);
   recalling_ = true;
   recall_some(kRecalledAtOnce);
 }
@@ -97,7 +96,6 @@ void EvictionRanks::recall_some(size_t most) {
   if (!recalling_) return;
   for (; most > 0 && !remembered_.empty(); --most) {
     if (expects_marks_ && !newer_left()) return;
-    std::pop_heap(remembered_.begin(), remembered_.end(), used_before);
     const Remembered next = remembered_.back();
     remembered_.pop_back();
     disk_duel().recall(next.block, next.had_hits);

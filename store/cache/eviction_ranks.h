@@ -45,11 +45,17 @@ class EvictionRanks {
   void extend(BlockId parent, BlockId block);
   // Blocks that the disk holds, or would hold, when it is full.
   void set_disk_capacity(size_t blocks);
-  // At reopening: what the store holds, in any order; then the disk's shadows take it in, the
-  // latest use first, as much at a time as recall_some is told.
-  void remember(BlockId block, bool had_hits);
-  void begin_recall();
+  // At reopening: full blocks that the store holds.
+  struct Remembered {
+    uint64_t last_use = 0;
+    ShadowId block = 0;
+    bool had_hits = false;
+  };
+  static void sort_by_use(std::vector<Remembered>& blocks);  // Threads: any
+  // The disk's shadows take them in, sorted so, as much at a time as recall_some is told.
+  void begin_recall(std::vector<Remembered> by_use);
   void recall_some(size_t most);
+  size_t to_recall() const { return remembered_.size(); }
   // What an earlier process knew of the disk's duel (store/cache/shadow_keeper.h): its scores now;
   // its marks, the newest of each queue first, between the blocks that were used since it was
   // written and those that were used before. begin_recall waits with the latter for marks_recalled.
@@ -99,7 +105,7 @@ class EvictionRanks {
   }
   Duel& disk_duel() { return duels_[static_cast<size_t>(Tier::kDisk)]; }
   bool newer_left() const {
-    return !remembered_.empty() && remembered_.front().last_use > marks_written_at_;
+    return !remembered_.empty() && remembered_.back().last_use > marks_written_at_;
   }
   void mark_done(BlockId block, bool done);
   // In every tier, with the tails that hang on it.
@@ -111,15 +117,7 @@ class EvictionRanks {
   uint32_t block_tokens_;
   uint64_t numerics_build_;
   std::array<Duel, 3> duels_;  // by tier
-  struct Remembered {
-    uint64_t last_use = 0;
-    ShadowId block = 0;
-    bool had_hits = false;
-  };
-  static bool used_before(const Remembered& a, const Remembered& b) {
-    return a.last_use < b.last_use;
-  }
-  std::vector<Remembered> remembered_;  // a heap once recalling, the latest use on top
+  std::vector<Remembered> remembered_;  // not yet taken in, the latest use at the back
   bool recalling_ = false;
   bool expects_marks_ = false;
   uint64_t marks_written_at_ = 0;  // as times of use

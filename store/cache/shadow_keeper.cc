@@ -9,7 +9,7 @@ namespace ember {
 namespace {
 
 // What a process that is killed may lose, and what writing may cost a large store.
-constexpr int64_t kLeastPeriodUs = 60'000'000;
+constexpr int64_t kLeastPeriodUs = 10'000'000;
 constexpr uint64_t kBytesPerSecond = 32u << 10;
 
 }  // namespace
