@@ -11,6 +11,7 @@ namespace ember {
 namespace {
 
 constexpr uint32_t kNone = 0xffffffffu;
+constexpr uint32_t kPrefetchAhead = 16;
 
 // The trees among the records of a harvest, as numbers alone.
 class Families {
@@ -24,6 +25,7 @@ class Families {
   void link() {
     hash_all();
     for (uint32_t number = 0; number < harvest_.end(); ++number) {
+      prefetch_parent_of(number + kPrefetchAhead);
       if (!harvest_.has(number)) continue;
       const RecordHarvest::Row& row = harvest_.row(number);
       const uint32_t parent = row.position == 0 ? kNone : find(row.parent);
@@ -42,6 +44,10 @@ class Families {
  private:
   size_t bucket_of(const BlockHash& hash) const {
     return std::hash<BlockHash>{}(hash) & (heads_.size() - 1);
+  }
+  void prefetch_parent_of(uint32_t number) const {
+    if (number >= harvest_.end() || !harvest_.has(number)) return;
+    __builtin_prefetch(&heads_[bucket_of(harvest_.row(number).parent)]);
   }
   void hash_all() {
     heads_.assign(std::bit_ceil(harvest_.size() + 1), kNone);

@@ -9,7 +9,7 @@ namespace ember {
 namespace {
 
 constexpr size_t kEntriesAtOnce = 1024;  // of one visit of the engine thread: some 2 ms
-constexpr uint32_t kStepsAtOnce = 2;     // of the walk
+constexpr uint32_t kStepsAtOnce = 3;     // of the walk: two are read while one is handed over
 constexpr size_t kPrefetchAhead = 8;     // records
 
 }  // namespace
@@ -33,10 +33,10 @@ Status Reopening::begin() {
     go_on();
     return {};
   }
-  const auto entering = std::make_shared<Entering>(context_.layout.block_tokens());
-  put_in_order(shares_, context_.ledger.opened_unix_us(), *entering);
-  entering_ = entering;
-  enter_some(entering->order.places.size());
+  entering_ = std::make_shared<Entering>(context_.layout.block_tokens());
+  put_in_order(shares_, *entering_);
+  sort_by_use(context_.ledger.opened_unix_us(), *entering_);
+  enter_some(entering_->order.places.size());
   finish();
   return {};
 }
@@ -121,26 +121,44 @@ void Reopening::start_ordering() {
   ordering_ = true;
   const auto entering = std::make_shared<Entering>(context_.layout.block_tokens());
   const Ticket ticket = context_.device.run_host(
-      HostLane::kRead, [shares = std::exchange(shares_, {}), entering,
-                        opened = context_.ledger.opened_unix_us()]() -> Status {
-        put_in_order(shares, opened, *entering);
+      HostLane::kRead, [shares = std::exchange(shares_, {}), entering]() -> Status {
+        put_in_order(shares, *entering);
         return {};
       });
   context_.tickets.on(ticket, [this, entering](const Status&) {
     ordering_ = false;
-    if (!walking_) return;
-    entering_ = entering;
-    context_.ledger.expect(entering->order.places.size(), entering->order.leaves);
+    if (walking_) begin_entering(entering);
+  });
+}
+
+// What the shadows will want is sorted meanwhile.
+void Reopening::begin_entering(std::shared_ptr<Entering> entering) {
+  entering_ = std::move(entering);
+  context_.ledger.expect(entering_->order.places.size(), entering_->order.leaves);
+  sorting_ = true;
+  const Ticket ticket = context_.device.run_host(
+      HostLane::kRead, [sorted = entering_, opened = context_.ledger.opened_unix_us()]() -> Status {
+        sort_by_use(opened, *sorted);
+        return {};
+      });
+  context_.tickets.on(ticket, [this](const Status&) {
+    sorting_ = false;
     go_on();
   });
+  go_on();
 }
 
 // Runs on the read lane, or at opening.
 void Reopening::put_in_order(std::span<const std::shared_ptr<Share>> shares,
-                             uint64_t opened_unix_us, Entering& entering) {
+                             Entering& entering) {
   RecordHarvest& harvest = entering.harvest;
   for (const std::shared_ptr<Share>& share : shares) harvest.append(std::move(share->harvest));
   entering.order = harvest.parents_first();
+}
+
+// The same.
+void Reopening::sort_by_use(uint64_t opened_unix_us, Entering& entering) {
+  const RecordHarvest& harvest = entering.harvest;
   entering.remembered.reserve(entering.order.places.size());
   for (const RecordHarvest::Place& place : entering.order.places) {
     const RecordHarvest::Row& row = harvest.row(place.number);
@@ -161,7 +179,7 @@ void Reopening::go_on() {
   enter_some(kEntriesAtOnce);
   if (entering_->next < entering_->order.places.size()) return come_back();
   // A look-up may still bring what it has read.
-  if (asked_.empty()) finish();
+  if (asked_.empty() && !sorting_) finish();
 }
 
 // More than one visit's worth is ready: after whatever else waits has had its turn.
@@ -181,24 +199,27 @@ void Reopening::enter_some(size_t most) {
   const RecordHarvest& harvest = entering_->harvest;
   const std::vector<RecordHarvest::Place>& places = entering_->order.places;
   const size_t end = std::min(places.size(), entering_->next + most);
+  uint32_t name = 0;  // of the record before: that of most in a chain
+  ScopeId scope = places.empty() ? kNoScope : scope_of(harvest.name(name));
   for (; entering_->next < end; ++entering_->next) {
     const size_t ahead = entering_->next + kPrefetchAhead;
     if (ahead < places.size()) harvest.prefetch(places[ahead].number);
     const RecordHarvest::Place place = places[entering_->next];
-    if (!enter(harvest, place)) set_aside(harvest.row(place.number));
+    const RecordHarvest::Row& row = harvest.row(place.number);
+    if (std::exchange(name, row.scope) != row.scope) scope = scope_of(harvest.name(name));
+    if (!enter(harvest, place, scope)) set_aside(row);
   }
 }
 
-// The parent's entry: kNoBlock for a first block; nothing if it has not come.
-std::optional<BlockId> Reopening::parent_of(const std::string& scope, const BlockHash& parent,
-                                            uint32_t position) const {
-  const Result<ScopeId> own = context_.scopes.add(scope);
-  if (!own.ok()) return std::nullopt;  // too many scopes: it stays unreachable
-  return parent_of(*own, parent, position);
+ScopeId Reopening::scope_of(const std::string& name) const {
+  const Result<ScopeId> scope = context_.scopes.add(name);
+  return scope.ok() ? *scope : kNoScope;
 }
 
+// The parent's entry: kNoBlock for a first block; nothing if it has not come.
 std::optional<BlockId> Reopening::parent_of(ScopeId scope, const BlockHash& parent,
                                             uint32_t position) const {
+  if (scope == kNoScope) return std::nullopt;
   if (position == 0) {
     if (parent != context_.scopes.hasher(scope).root()) return std::nullopt;
     return kNoBlock;
@@ -212,13 +233,11 @@ std::optional<BlockId> Reopening::parent_of(ScopeId scope, const BlockHash& pare
   return block;
 }
 
-bool Reopening::enter(const RecordHarvest& harvest, RecordHarvest::Place place) {
+bool Reopening::enter(const RecordHarvest& harvest, RecordHarvest::Place place, ScopeId scope) {
   const RecordHarvest::Row& row = harvest.row(place.number);
-  const std::string& name = harvest.name(row.scope);
-  const std::optional<BlockId> parent = parent_of(name, row.parent, row.position);
+  const std::optional<BlockId> parent = parent_of(scope, row.parent, row.position);
   if (!parent) return false;
   BlockLedger& ledger = context_.ledger;
-  const ScopeId scope = context_.scopes.find(name);
   const TokenSpan tokens = harvest.tokens(place.number);
   if (const BlockId known = ledger.index().find_child(scope, *parent, tokens); known != kNoBlock) {
     meet(known, row);
@@ -283,7 +302,8 @@ void Reopening::take_tail(BlockRecord record) {
     doomed_tails_.push_back(hash);
     return;
   }
-  const std::optional<BlockId> known = parent_of(record.scope, parent, record.position);
+  const std::optional<BlockId> known =
+      parent_of(scope_of(record.scope), parent, record.position);
   context_.tails.add(std::move(record));
   if (known) return enter_tail(*known, hash);
   waiting_tails_.emplace(parent, hash);
@@ -292,9 +312,10 @@ void Reopening::take_tail(BlockRecord record) {
 void Reopening::enter_tail(BlockId parent, const BlockHash& hash) {
   const BlockRecord* record = context_.tails.find(hash);
   if (record == nullptr) return;  // it has made room since
-  if (!parent_of(record->scope, record->parent, record->position)) return;
+  const ScopeId scope = scope_of(record->scope);
+  if (!parent_of(scope, record->parent, record->position)) return;
   const BlockId block =
-      context_.ledger.adopt(context_.scopes.find(record->scope), parent, record->tokens, hash,
+      context_.ledger.adopt(scope, parent, record->tokens, hash,
                             record->numerics_build, TouchRecord{});
   if (context_.ledger.entry(block).numerics_build != record->numerics_build) return;
   context_.ledger.set_stored(block, kTailEpoch, record->stored_bytes());

@@ -71,8 +71,8 @@ class Reopening {
     explicit Entering(uint32_t block_tokens) : harvest(block_tokens) {}
     RecordHarvest harvest;
     RecordHarvest::Order order;
-    std::vector<EvictionRanks::Remembered> remembered;
     size_t next = 0;  // in the order
+    std::vector<EvictionRanks::Remembered> remembered;  // its task's alone until it has ended
   };
   // The blocks of a prompt from the first unknown one on; written by its task alone until it ends.
   struct LookUp {
@@ -98,19 +98,20 @@ class Reopening {
   void take(Share& share);
   bool all_read() const;
   void start_ordering();
-  static void put_in_order(std::span<const std::shared_ptr<Share>> shares, uint64_t opened_unix_us,
-                           Entering& entering);
+  void begin_entering(std::shared_ptr<Entering> entering);
+  static void put_in_order(std::span<const std::shared_ptr<Share>> shares, Entering& entering);
+  static void sort_by_use(uint64_t opened_unix_us, Entering& entering);
   void go_on();
   void come_back();
   void enter_some(size_t most);
+  // kNoScope: there are too many, and what is in it stays unreachable.
+  ScopeId scope_of(const std::string& name) const;
   // False: its parent is not there.
-  bool enter(const RecordHarvest& harvest, RecordHarvest::Place place);
+  bool enter(const RecordHarvest& harvest, RecordHarvest::Place place, ScopeId scope);
   void meet(BlockId known, const RecordHarvest::Row& row);
   void set_aside(const RecordHarvest::Row& row);
   void drop_empty_holes();
   void finish();
-  std::optional<BlockId> parent_of(const std::string& scope, const BlockHash& parent,
-                                   uint32_t position) const;
   std::optional<BlockId> parent_of(ScopeId scope, const BlockHash& parent, uint32_t position) const;
   void take_tail(BlockRecord record);
   void enter_tail(BlockId parent, const BlockHash& hash);
@@ -132,6 +133,7 @@ class Reopening {
   bool set_aside_ = false;      // blocks below one that could not be read: prompts look theirs up
   bool reading_failed_ = false;
   bool ordering_ = false;       // its task is under way
+  bool sorting_ = false;        // the same
   bool recalling_ = false;      // the shadows still take in what has entered
   bool coming_back_ = false;    // after whatever else waits has had its turn
   uint32_t steps_under_way_ = 0;

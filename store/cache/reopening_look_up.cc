@@ -75,7 +75,8 @@ void Reopening::start_look_up(std::shared_ptr<LookUp> asked, const BlockHash& fi
     known_missing_.insert(asked->missing);
     context_.counters.looked_up_blocks += asked->found.size();
     for (uint32_t number = 0; number < asked->found.size(); ++number) {
-      enter(asked->found, {.number = number});
+      const RecordHarvest& found = asked->found;
+      enter(found, {.number = number}, scope_of(found.name(found.row(number).scope)));
     }
     go_on();
   });

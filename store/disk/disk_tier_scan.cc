@@ -120,8 +120,9 @@ struct DiskTierImpl::RecordWalk {
   // That of the block where `blocks` stands. A lost one costs an age and a count, nothing else.
   TouchRecord touch() {
     const std::string_view hash = blocks.key().substr(1);
-    while (touches.valid() && touches.key().substr(1) < hash) touches.next();
-    if (!touches.valid() || touches.key().substr(1) != hash) return {};
+    int order = -1;
+    while (touches.valid() && (order = touches.key().substr(1).compare(hash)) < 0) touches.next();
+    if (!touches.valid() || order != 0) return {};
     return decode_touch(touches.key(), touches.value()).value_or(TouchRecord{});
   }
 
