@@ -40,6 +40,7 @@ struct Options {
 };
 
 constexpr int kReaders = 8;
+constexpr uint64_t kDefaultStoreBytes = uint64_t{20} << 30;
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -110,11 +111,12 @@ class Blocks {
   std::vector<std::string> payloads_;
 };
 
-DiskTierOptions tier_options(const std::string& directory, uint64_t limit_bytes) {
+// `blocks_bytes`: the blocks' share of a store (store/disk_plan.h).
+DiskTierOptions tier_options(const std::string& directory, uint64_t blocks_bytes) {
   DiskTierOptions options;
   options.directory = directory;
-  options.limit_bytes = limit_bytes;
-  options.ballast_bytes = plan_epochs(limit_bytes).ballast_bytes;
+  options.ballast_bytes = plan_epochs(blocks_bytes).ballast_bytes;
+  options.limit_bytes = blocks_bytes + options.ballast_bytes;
   options.memtable_bytes = uint64_t{256} << 20;
   options.block_cache_bytes = uint64_t{8} << 20;
   options.write_bytes_per_s = 0;
@@ -138,7 +140,9 @@ class Bench {
     if (options_.part != "speed") {
       bulk();
       churn();
-      interactive();
+      evicting_churn();
+      interactive(192, "interactive, 100-token turns, blocks of 1.3 MiB");
+      interactive(12, "interactive, 100-token turns, blocks of 84 KiB");
     }
     if (options_.part != "amplification") {
       for (const uint32_t kib : {64u, 256u, 1024u}) speed(kib);
@@ -147,9 +151,11 @@ class Bench {
   }
 
  private:
-  std::unique_ptr<DiskTier> open(uint64_t limit_bytes) {
-    const std::string directory = folder_ + "/blocks" + std::to_string(next_folder_++);
-    Result<std::unique_ptr<DiskTier>> tier = DiskTier::open(tier_options(directory, limit_bytes));
+  std::unique_ptr<DiskTier> open(uint64_t blocks_bytes) {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_ + "/blocks" + std::to_string(next_folder_), ignored);
+    const std::string directory = folder_ + "/blocks" + std::to_string(++next_folder_);
+    Result<std::unique_ptr<DiskTier>> tier = DiskTier::open(tier_options(directory, blocks_bytes));
     EMBER_CHECK(tier.ok(), "the tier opens");
     return std::move(*tier);
   }
@@ -163,12 +169,25 @@ class Bench {
                                            {"retired_epochs", after.retired_epochs},
                                            {"accepted_bytes", accepted}};
     if (options_.json) return;
-    std::printf("write amplification, %-44s %.3f (rewritten %.3f, %s accepted)\n", use,
+    std::printf("write amplification, %-50s %.3f (rewritten %.3f, %s accepted)\n", use,
                 written / accepted, again / accepted,
                 human_bytes(static_cast<uint64_t>(accepted)).c_str());
   }
 
-  // Four times the limit, the oldest out first.
+  // As the cache does: nothing goes while an epoch is two thirds dead. False: nothing may go.
+  static bool erase_oldest(DiskTier& tier, std::deque<uint64_t>& resident, uint64_t portion,
+                           uint64_t block_bytes) {
+    while (tier.next_dead_share() < 2.0 / 3) {
+      for (uint64_t freed = 0; freed < portion; freed += block_bytes) {
+        if (resident.empty()) return false;
+        EMBER_CHECK(tier.erase(hash_of(resident.front())).ok(), "erase");
+        resident.pop_front();
+      }
+    }
+    return true;
+  }
+
+  // Four times the share, the oldest out first.
   void bulk() {
     auto tier = open(options_.bytes);
     Blocks blocks(5, 256u << 10);
@@ -176,12 +195,7 @@ class Bench {
     const DiskTierStats before = tier->stats();
     for (uint64_t id = 0; id * blocks.bytes() < 4 * options_.bytes; ++id) {
       blocks.put(*tier, id, [&] {
-        for (uint64_t freed = 0; freed < options_.bytes / 32 && !resident.empty();) {
-          EMBER_CHECK(tier->erase(hash_of(resident.front())).ok(), "erase");
-          resident.pop_front();
-          freed += blocks.bytes();
-        }
-        return !resident.empty();
+        return erase_oldest(*tier, resident, options_.bytes / 128, blocks.bytes());
       });
       resident.push_back(id);
     }
@@ -189,7 +203,7 @@ class Bench {
     amplification("bulk, oldest first", before, tier->stats());
   }
 
-  // 70 % of the limit, then as much again, each block in the place of a random one.
+  // 70 % of the share, then as much again, each block in the place of a random one.
   void churn() {
     auto tier = open(options_.bytes);
     Blocks blocks(5, 256u << 10);
@@ -223,24 +237,55 @@ class Bench {
     }
   }
 
-  // Turns of 100 tokens, each flushed (they are 10 s apart, so that nothing joins two of them),
-  // and what can wait for a quiet moment done between them. Blocks of V2-Lite's shape, as coded.
-  void interactive() {
+  // The cache decides who goes: a random block each time, in the cache's portions, until an epoch is
+  // two thirds dead; only then is one retired. Begins full.
+  void evicting_churn() {
     auto tier = open(options_.bytes);
-    Blocks blocks(7, 192u << 10);
+    Blocks blocks(5, 256u << 10);
+    std::vector<uint64_t> resident;
+    Prng prng(12);
+    const auto evict = [&] {
+      while (tier->next_dead_share() < 2.0 / 3) {
+        for (uint64_t freed = 0; freed < options_.bytes / 128; freed += blocks.bytes()) {
+          const size_t victim = prng.below(resident.size());
+          EMBER_CHECK(tier->erase(hash_of(resident[victim])).ok(), "erase");
+          resident[victim] = resident.back();
+          resident.pop_back();
+        }
+      }
+      return !resident.empty();
+    };
+    uint64_t id = 0;
+    DiskTierStats before;
+    for (int share = 0; share < 5; ++share) {
+      if (share == 2) before = tier->stats();  // the first two fill it and bring it to its rest
+      for (const uint64_t end = id + options_.bytes / blocks.bytes(); id < end; ++id) {
+        blocks.put(*tier, id, evict);
+        resident.push_back(id);
+      }
+    }
+    EMBER_CHECK(tier->flush().ok(), "flush");
+    const double live = static_cast<double>(resident.size() * blocks.bytes()) /
+                        static_cast<double>(options_.bytes);
+    const std::string use = "random victims as the cache picks, " +
+                            std::to_string(static_cast<int>(live * 100)) + " % live";
+    amplification(use.c_str(), before, tier->stats());
+  }
+
+  // Turns of 100 tokens, each flushed (they are 10 s apart, so that nothing joins two of them),
+  // and what can wait for a quiet moment done between them. Blocks of 7 groups: V2-Lite's as coded, and a small model's.
+  void interactive(uint32_t group_kib, const char* use) {
+    const uint64_t share = std::min(options_.bytes, group_kib * (uint64_t{2} << 20));
+    auto tier = open(share);
+    Blocks blocks(7, group_kib << 10);
     std::deque<uint64_t> resident;
     const DiskTierStats before = tier->stats();
     uint64_t tokens = 0;
-    for (uint64_t id = 0; id * blocks.bytes() < 2 * options_.bytes;) {
+    for (uint64_t id = 0; id * blocks.bytes() < 2 * share;) {
       tokens += 100;
       for (; (id + 1) * 64 <= tokens; ++id) {
         blocks.put(*tier, id, [&] {
-          for (uint64_t freed = 0; freed < options_.bytes / 32 && !resident.empty();) {
-            EMBER_CHECK(tier->erase(hash_of(resident.front())).ok(), "erase");
-            resident.pop_front();
-            freed += blocks.bytes();
-          }
-          return !resident.empty();
+          return erase_oldest(*tier, resident, share / 128, blocks.bytes());
         });
         resident.push_back(id);
       }
@@ -250,7 +295,7 @@ class Bench {
         more = kept.ok() && *kept;
       }
     }
-    amplification("interactive, 100-token turns 10 s apart", before, tier->stats());
+    amplification(use, before, tier->stats());
   }
 
   struct Speeds {
@@ -264,7 +309,7 @@ class Bench {
     for (int run = 0; run < options_.runs; ++run) {
       const auto seed = static_cast<uint64_t>(run) * 100 + kib;
       speeds.raw_write.push_back((*drive)->write().value());
-      auto tier = open(3 * options_.bytes);
+      auto tier = open(std::max(3 * options_.bytes, kDefaultStoreBytes));
       Blocks blocks(std::max(1u, 1024u / kib), kib << 10);
       std::vector<BlockRecord> records;
       const auto start = std::chrono::steady_clock::now();

@@ -8,24 +8,26 @@
 namespace ember {
 namespace {
 
-constexpr size_t kFirstBuckets = 64;
 constexpr unsigned kAllTiersMask = (1u << kTierCount) - 1;
 
 constexpr unsigned bit(size_t tier) { return 1u << tier; }
 
 }  // namespace
 
-BlockTable::BlockTable() : buckets_(kFirstBuckets, kNoBlock) {}
+void BlockTable::expect(size_t blocks) {
+  buckets_.reach(
+      blocks, [this](BlockId block) -> BlockId& { return slot(block).next_in_bucket; },
+      [this](BlockId block) { return short_hash(slot(block).entry.hash); });
+}
 
 BlockId BlockTable::add(const BlockEntry& entry, NodeId node) {
   EMBER_CHECK(!entry.anywhere() && entry.children == 0, "a new block is in no tier and a leaf");
-  if (slots_.size() >= buckets_.size()) grow_buckets();
+  expect(slots_.size() + 1);
   const BlockId block{slots_.add()};
   Slot& added = slots_[static_cast<uint32_t>(block)];
   added.entry = entry;
   added.node = node;
-  BlockId& head = buckets_[bucket_of(entry.hash)];
-  added.next_in_bucket = std::exchange(head, block);
+  added.next_in_bucket = std::exchange(buckets_.head(short_hash(entry.hash)), block);
   if (entry.parent != kNoBlock) ++slot(entry.parent).entry.children;
   return block;
 }
@@ -35,38 +37,24 @@ void BlockTable::remove(BlockId block) {
   EMBER_CHECK(removed.entry.children == 0, "a block with children is not erased");
   EMBER_CHECK(!removed.entry.anywhere(), "a block that is in a tier is not erased");
   if (removed.entry.parent != kNoBlock) --slot(removed.entry.parent).entry.children;
-  BlockId* link = &buckets_[bucket_of(removed.entry.hash)];
+  BlockId* link = &buckets_.head(short_hash(removed.entry.hash));
   while (*link != block) link = &slot(*link).next_in_bucket;
   *link = removed.next_in_bucket;
   slots_.remove(static_cast<uint32_t>(block));
 }
 
 BlockId BlockTable::find(const BlockHash& hash) const {
-  BlockId block = buckets_[bucket_of(hash)];
+  BlockId block = buckets_.head(short_hash(hash));
   while (block != kNoBlock && slot(block).entry.hash != hash) block = slot(block).next_in_bucket;
   return block;
 }
 
-BlockId BlockTable::find_short(size_t short_hash) const {
-  BlockId block = buckets_[short_hash & (buckets_.size() - 1)];
-  while (block != kNoBlock && std::hash<BlockHash>{}(slot(block).entry.hash) != short_hash) {
+BlockId BlockTable::find_short(size_t wanted) const {
+  BlockId block = buckets_.head(wanted);
+  while (block != kNoBlock && short_hash(slot(block).entry.hash) != wanted) {
     block = slot(block).next_in_bucket;
   }
   return block;
-}
-
-void BlockTable::grow_buckets() {
-  std::vector<BlockId> old(buckets_.size() * 2, kNoBlock);
-  old.swap(buckets_);
-  for (BlockId block : old) {
-    while (block != kNoBlock) {
-      Slot& moved = slot(block);
-      BlockId& head = buckets_[bucket_of(moved.entry.hash)];
-      const BlockId next = std::exchange(moved.next_in_bucket, head);
-      head = block;
-      block = next;
-    }
-  }
 }
 
 void BlockTable::touch(BlockId block, uint64_t now, bool hit) {
@@ -172,7 +160,7 @@ void BlockTable::update_sets(BlockId block, Slot& slot) {
 size_t BlockTable::memory_bytes() const {
   size_t sets = 0;
   for (const LeafLru& set : evictable_) sets += set.memory_bytes();
-  return slots_.memory_bytes() + buckets_.capacity() * sizeof(BlockId) + sets;
+  return slots_.memory_bytes() + buckets_.memory_bytes() + sets;
 }
 
 void BlockTable::check_invariants(std::span<const BlockId> blocks) const {
@@ -211,7 +199,7 @@ void BlockTable::check_block(BlockId block, const Slot& expected) const {
                     ((found.evictable & bit(tier)) != 0),
                 "a block is in the sets of the tiers that it may leave, by its last use");
   }
-  BlockId link = buckets_[bucket_of(found.entry.hash)];
+  BlockId link = buckets_.head(short_hash(found.entry.hash));
   while (link != kNoBlock && link != block) link = slot(link).next_in_bucket;
   EMBER_CHECK(link == block, "a block is found by its hash");
 }

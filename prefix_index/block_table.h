@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "prefix_index/hash_buckets.h"
 #include "prefix_index/radix_index.h"
 #include "prefix_index/stable_pool.h"
 
@@ -31,8 +32,8 @@ inline constexpr NodeId kNoNode{0xffffffffu};
 
 class BlockTable {
  public:
-  BlockTable();
-
+  // Room to find so many blocks by hash, so that add() makes none.
+  void expect(size_t blocks);
   // A new block in no tier, which is counted as a child of its parent.
   BlockId add(const BlockEntry& entry, NodeId node);
   // Forgets a block without children and in no tier.
@@ -81,10 +82,7 @@ class BlockTable {
     EMBER_CHECK(number < slots_.end() && slots_[number].node != kNoNode, "no such block");
     return slots_[number];
   }
-  size_t bucket_of(const BlockHash& hash) const {
-    return std::hash<BlockHash>{}(hash) & (buckets_.size() - 1);
-  }
-  void grow_buckets();
+  static size_t short_hash(const BlockHash& hash) { return std::hash<BlockHash>{}(hash); }
   static TierMask residence(const BlockEntry& entry);
   static TierMask holds_now(const Slot& slot);
   static TierMask evictable_now(const Slot& slot);
@@ -94,7 +92,7 @@ class BlockTable {
   void check_block(BlockId block, const Slot& expected) const;
 
   StablePool<Slot> slots_;
-  std::vector<BlockId> buckets_;  // heads of the chains by hash; a power of two
+  HashBuckets<BlockId, kNoBlock> buckets_;  // of the chains by hash
   std::array<LeafLru, kTierCount> evictable_;
   std::array<size_t, kTierCount> counts_{};
 };

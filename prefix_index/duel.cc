@@ -37,6 +37,7 @@ Duel::Duel(EvictionPolicy policy, size_t capacity)
 
 Duel::Change Duel::request(std::span<const ShadowId> chain) {
   changed_.clear();
+  ++requests_;
   size_t lru_hits = 0;
   size_t s3_hits = 0;
   if (shadows_lru()) lru_hits = lru_.request(chain, changes_of(EvictionPolicy::kLeafLru));
@@ -77,10 +78,37 @@ void Duel::recall(ShadowId block, bool had_hits) {
   if (shadows_s3()) s3_.recall(block, had_hits);
 }
 
-void Duel::recall_scores(const Scores& scores) {
+void Duel::recall_scores(const Scores& scores, EvictionPolicy leader) {
   scores_ = scores;
-  if (policy_ != EvictionPolicy::kAuto) return;
-  leader_ = scores.s3_fifo > scores.leaf_lru ? EvictionPolicy::kS3Fifo : EvictionPolicy::kLeafLru;
+  if (policy_ == EvictionPolicy::kAuto) leader_ = leader;
+}
+
+void Duel::begin_walk() {
+  walked_ = 0;
+  lru_.begin_walk();
+}
+
+bool Duel::walk(size_t most, std::vector<ShadowMark>& marks) {
+  while (walked_ <= S3FifoShadow::kQueueCount) {
+    for (; most > 0; --most) {
+      std::optional<ShadowMark> next = walked_ == 0 ? lru_.walk() : s3_.walk();
+      if (!next) break;
+      // One number for all queues: 0 is leaf-LRU's.
+      next->queue = static_cast<uint8_t>(walked_);
+      marks.push_back(*next);
+    }
+    if (most == 0) return false;
+    if (++walked_ <= S3FifoShadow::kQueueCount) s3_.begin_walk(walked_ - 1);
+  }
+  return true;
+}
+
+void Duel::recall(const ShadowMark& mark) {
+  if (mark.queue == 0) {
+    if (shadows_lru()) lru_.recall(mark.id);
+  } else if (shadows_s3()) {
+    s3_.recall({mark.id, static_cast<uint8_t>(mark.queue - 1), mark.count});
+  }
 }
 
 bool Duel::holds(ShadowId block) const {

@@ -8,6 +8,7 @@
 // Not here   the real victim: the oldest leaf that the leader does not hold, else the oldest leaf
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -48,7 +49,15 @@ class Duel {
     double s3_fifo = 0;
   };
   void recall(ShadowId block, bool had_hits);
-  void recall_scores(const Scores& scores);
+  void recall_scores(const Scores& scores, EvictionPolicy leader);
+  // Both shadows' members and ghosts, to be written down: from the oldest of each queue on, at most
+  // `most` a call, and recalled in the opposite order. True when the walk is over. Calls of others
+  // may come between: what they move is told twice or not at all.
+  void begin_walk();
+  bool walk(size_t most, std::vector<ShadowMark>& marks);
+  void recall(const ShadowMark& mark);
+  EvictionPolicy policy() const { return policy_; }
+  uint64_t requests() const { return requests_; }  // that were shown to it
 
   // Whether the leader spares the block. Nothing is spared under kLeafLru.
   bool holds(ShadowId block) const;
@@ -73,6 +82,8 @@ class Duel {
   S3FifoShadow s3_;
   Scores scores_;
   uint64_t switches_ = 0;
+  uint64_t requests_ = 0;
+  size_t walked_ = 0;  // queues that the walk has done: leaf-LRU's, then S3-FIFO's
   std::vector<ShadowId> changed_;
 };
 

@@ -40,6 +40,11 @@ void LeafLru::sift(uint32_t at) {
   put(at, moved);
 }
 
+void LeafLru::reserve(size_t known, size_t members) {
+  positions_.reserve(known);
+  heap_.reserve(members);
+}
+
 void LeafLru::add(uint64_t last_use, BlockId block) {
   EMBER_CHECK(position(block) == kAbsent, "a block enters an evictable set twice");
   const auto id = static_cast<size_t>(block);

@@ -43,6 +43,8 @@ class LeafLru {
   void add(uint64_t last_use, BlockId block);
   void remove(uint64_t last_use, BlockId block);
   bool contains(uint64_t last_use, BlockId block) const;
+  // Room for so many blocks in the set, of so many that the index knows.
+  void reserve(size_t known, size_t members);
   size_t size() const { return heap_.size(); }
   size_t memory_bytes() const;
 

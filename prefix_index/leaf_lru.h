@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,6 +28,13 @@ class LeafLruShadow {
   // At reopening: a block that was stored, the latest use first; older than all that is held.
   void recall(ShadowId block);
   void set_capacity(size_t capacity, std::vector<ShadowId>* changed);
+  // All that is held, the oldest first, to be recalled in the opposite order (shadow_table.h).
+  void begin_walk() { table_.begin_walk(0); }
+  std::optional<ShadowMark> walk() {
+    const Table::Ref ref = table_.walk();
+    if (ref == Table::kNone) return std::nullopt;
+    return ShadowMark{table_.at(ref).id, 0, 0};
+  }
 
   bool holds(ShadowId block) const { return table_.find(block) != Table::kNone; }
   size_t size() const { return table_.size(0); }

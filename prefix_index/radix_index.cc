@@ -155,8 +155,8 @@ PrefixMatch RadixIndex::match(ScopeId scope, TokenSpan tokens, size_t limit,
   return path;
 }
 
-void RadixIndex::touch(const std::vector<BlockId>& blocks, uint64_t now, bool hit) {
-  for (BlockId block : blocks) impl_->table.touch(block, now, hit);
+void RadixIndex::touch(BlockId block, uint64_t now, bool hit) {
+  impl_->table.touch(block, now, hit);
 }
 
 BlockId RadixIndex::insert(ScopeId scope, BlockId parent, TokenSpan tokens,
@@ -176,6 +176,13 @@ BlockId RadixIndex::insert(ScopeId scope, BlockId parent, TokenSpan tokens,
   entry.last_use = now;
   return impl_->tree.add(scope, entry, tokens);
 }
+
+void RadixIndex::expect(size_t blocks, size_t leaves_on_disk) {
+  impl_->table.expect(blocks);
+  impl_->table.evictable(Tier::kDisk).reserve(blocks, leaves_on_disk);
+}
+
+void RadixIndex::expect_run(BlockId block, size_t more) { impl_->tree.expect_run(block, more); }
 
 BlockId RadixIndex::find_child(ScopeId scope, BlockId parent, TokenSpan tokens) const {
   const RunPoint point = impl_->point(scope, parent);

@@ -69,14 +69,18 @@ class RadixIndex {
   PrefixMatch match(ScopeId scope, TokenSpan tokens, size_t limit, uint64_t numerics_build,
                     size_t shared_blocks = 0) const;
 
-  // Marks blocks as used at `now` (a counter that never falls), and as hit when `hit`.
-  void touch(const std::vector<BlockId>& blocks, uint64_t now, bool hit);
+  // Marks a block as used at `now` (a counter that never falls), and as hit when `hit`.
+  void touch(BlockId block, uint64_t now, bool hit);
 
   // The scope's entry for the block `tokens` after `parent` (kNoBlock: a first block), made if
   // absent. An existing entry is returned whatever its state, and unchanged.
   // tokens.size() is 1..span; a parent must be a full block, of the same scope or of `shared`.
   BlockId insert(ScopeId scope, BlockId parent, TokenSpan tokens, const BlockHash& hash,
                  uint64_t numerics_build, uint64_t now);
+  // Before many blocks come that were stored: so many in all, so many of them without children.
+  void expect(size_t blocks, size_t leaves_on_disk);
+  // After one of those came that begins a run: full blocks that follow it, each the next's parent.
+  void expect_run(BlockId block, size_t more);
   // The scope's existing entry for exactly these tokens after `parent`, or kNoBlock.
   BlockId find_child(ScopeId scope, BlockId parent, TokenSpan tokens) const;
   // By hash: for administration and reopening. The caller still compares tokens.

@@ -115,6 +115,16 @@ BlockId RunTree::add(ScopeId scope, const BlockEntry& entry, TokenSpan tokens) {
   return block;
 }
 
+void RunTree::expect_run(BlockId block, size_t more) {
+  const NodeId node_id = blocks_.node(block);
+  Node& node = at(node_id);
+  const bool goes_on = node.children.empty() && node.tokens.size() == node.blocks.size() * span_;
+  if (node.blocks.back() != block || !goes_on) return;
+  node.tokens.reserve(node.tokens.size() + more * span_);
+  node.blocks.reserve(node.blocks.size() + more);
+  recount(node_id);
+}
+
 void RunTree::remove(BlockId block) {
   const NodeId node_id = blocks_.node(block);
   Node& node = at(node_id);

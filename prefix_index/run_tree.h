@@ -61,6 +61,8 @@ class RunTree {
   // scope). A parent of another scope is one of `shared`, and the block begins a tree of its own.
   // A run that it leaves in the middle is split; both halves keep their blocks' numbers.
   BlockId add(ScopeId scope, const BlockEntry& entry, TokenSpan tokens);
+  // `more` full blocks will follow `block` in its run, one after another: makes room for just them.
+  void expect_run(BlockId block, size_t more);
   // Removes a childless block; where one run alone remains to go on, it is joined to its parent's.
   void remove(BlockId block);
 

@@ -69,7 +69,7 @@ void S3FifoShadow::evict_one(std::vector<ShadowId>* changed) {
 }
 
 void S3FifoShadow::trim_ghosts() {
-  while (table_.size(kGhost) > capacity_ - std::min(capacity_, small_capacity())) {
+  while (table_.size(kGhost) > ghost_capacity()) {
     table_.remove(table_.oldest(kGhost));
   }
 }
@@ -78,6 +78,13 @@ void S3FifoShadow::recall(ShadowId block, bool had_hits) {
   if (size() >= capacity_ || holds(block)) return;
   if (const Table::Ref ghost = table_.find(block); ghost != Table::kNone) table_.remove(ghost);
   table_.add_oldest(block, had_hits ? kMain : kSmall);
+}
+
+void S3FifoShadow::recall(const ShadowMark& mark) {
+  if (mark.queue >= kQueueCount || table_.find(mark.id) != Table::kNone) return;
+  const bool room = mark.queue == kGhost ? ghosts() < ghost_capacity() : size() < capacity_;
+  if (!room) return;
+  table_.at(table_.add_oldest(mark.id, mark.queue)).count = std::min(mark.count, kMostCounted);
 }
 
 void S3FifoShadow::set_capacity(size_t capacity, std::vector<ShadowId>* changed) {

@@ -8,7 +8,9 @@
 // Source     Yang et al., FIFO queues are all you need for cache eviction, SOSP 2023
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,6 +27,16 @@ class S3FifoShadow {
   void extend(ShadowId block, std::vector<ShadowId>* changed);
   // At reopening, the latest use first: one with hits had earned its place in the main queue.
   void recall(ShadowId block, bool had_hits);
+  // At reopening: a member of one of the queues, or a ghost; older than all of that queue.
+  void recall(const ShadowMark& mark);
+  // All queues one after the other, each from its oldest on (shadow_table.h).
+  static constexpr size_t kQueueCount = 3;
+  void begin_walk(size_t queue) { table_.begin_walk(queue); }
+  std::optional<ShadowMark> walk() {
+    const Table::Ref ref = table_.walk();
+    if (ref == Table::kNone) return std::nullopt;
+    return ShadowMark{table_.at(ref).id, table_.at(ref).queue, table_.at(ref).count};
+  }
   void set_capacity(size_t capacity, std::vector<ShadowId>* changed);
 
   bool holds(ShadowId block) const {
@@ -36,12 +48,15 @@ class S3FifoShadow {
   size_t memory_bytes() const { return table_.memory_bytes(); }
 
  private:
-  enum Queue : size_t { kSmall, kMain, kGhost, kQueueCount };
+  enum Queue : size_t { kSmall, kMain, kGhost };
   using Table = ShadowTable<kQueueCount>;
 
   size_t small_capacity() const { return (capacity_ + 5) / 10; }
   void enter(ShadowId block, std::vector<ShadowId>* changed);
   void evict_one(std::vector<ShadowId>* changed);
+  size_t ghost_capacity() const {
+    return capacity_ - std::min(capacity_, small_capacity());
+  }
   void trim_ghosts();
 
   size_t capacity_;

@@ -1,7 +1,7 @@
 // Shadow table: block ids in queues, found by id: what both shadow directories are made of.
 //
 // Journey    none; holds the ids of leaf_lru and s3_fifo
-// Owns       24 bytes an id, and 4 to 8 for finding it
+// Owns       24 bytes an id, and 4 for finding it
 // Invariant  an id is in the table once, and in one queue
 // Threads    engine thread only; pure
 #pragma once
@@ -9,8 +9,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <utility>
 
+#include "prefix_index/hash_buckets.h"
 #include "prefix_index/stable_pool.h"
 
 namespace ember {
@@ -18,6 +19,14 @@ namespace ember {
 // The first eight bytes of a block's hash. Two blocks that share them share a place in a shadow,
 // which costs a worse choice of victim once in 2^64 and nothing else.
 using ShadowId = uint64_t;
+
+// A member of a shadow, to be written down and recalled by a later process.
+struct ShadowMark {
+  ShadowId id = 0;
+  uint8_t queue = 0;
+  uint8_t count = 0;
+  friend bool operator==(const ShadowMark&, const ShadowMark&) = default;
+};
 
 template <size_t kQueues>
 class ShadowTable {
@@ -35,10 +44,8 @@ class ShadowTable {
   };
   static_assert(sizeof(Entry) <= 24);
 
-  ShadowTable() : buckets_(kFirstBuckets, kNone) {}
-
   Ref find(ShadowId id) const {
-    Ref ref = buckets_[bucket_of(id)];
+    Ref ref = buckets_.head(id);  // ids are hashes already
     while (ref != kNone && entries_[ref].id != id) ref = entries_[ref].next_in_bucket;
     return ref;
   }
@@ -49,11 +56,12 @@ class ShadowTable {
 
   // A new id, the newest of its queue.
   Ref add(ShadowId id, size_t queue) {
-    if (entries_.size() >= buckets_.size()) grow();
+    buckets_.reach(
+        entries_.size() + 1, [this](Ref r) -> Ref& { return entries_[r].next_in_bucket; },
+        [this](Ref r) { return entries_[r].id; });
     const Ref ref = entries_.add();
     entries_[ref].id = id;
-    entries_[ref].next_in_bucket = buckets_[bucket_of(id)];
-    buckets_[bucket_of(id)] = ref;
+    entries_[ref].next_in_bucket = std::exchange(buckets_.head(id), ref);
     link_before(ref, queue, kNone);
     return ref;
   }
@@ -75,40 +83,32 @@ class ShadowTable {
     unlink(ref);
     link_before(ref, entries_[newer].queue, newer);
   }
+  // A walk over a queue, the oldest first, between whose steps the table may change: what moves to
+  // the newest end meanwhile comes (again) at the end.
+  void begin_walk(size_t queue) { walk_ = queues_[queue].oldest; }
+  Ref walk() {
+    const Ref ref = walk_;
+    if (ref != kNone) walk_ = entries_[ref].newer;
+    return ref;
+  }
   void remove(Ref ref) {
     unlink(ref);
-    Ref* link = &buckets_[bucket_of(entries_[ref].id)];
+    Ref* link = &buckets_.head(entries_[ref].id);
     while (*link != ref) link = &entries_[*link].next_in_bucket;
     *link = entries_[ref].next_in_bucket;
     entries_.remove(ref);
   }
   size_t memory_bytes() const {
-    return entries_.memory_bytes() + buckets_.capacity() * sizeof(Ref);
+    return entries_.memory_bytes() + buckets_.memory_bytes();
   }
 
  private:
-  static constexpr size_t kFirstBuckets = 64;
   struct Queue {
     Ref newest = kNone;
     Ref oldest = kNone;
     size_t size = 0;
   };
 
-  // Ids are hashes already.
-  size_t bucket_of(ShadowId id) const { return id & (buckets_.size() - 1); }
-  void grow() {
-    std::vector<Ref> old(buckets_.size() * 2, kNone);
-    old.swap(buckets_);
-    for (Ref ref : old) {
-      while (ref != kNone) {
-        const Ref next = entries_[ref].next_in_bucket;
-        Ref& head = buckets_[bucket_of(entries_[ref].id)];
-        entries_[ref].next_in_bucket = head;
-        head = ref;
-        ref = next;
-      }
-    }
-  }
   void link_before(Ref ref, size_t number, Ref newer) {
     Queue& queue = queues_[number];
     Entry& entry = entries_[ref];
@@ -122,14 +122,16 @@ class ShadowTable {
   void unlink(Ref ref) {
     const Entry& entry = entries_[ref];
     Queue& queue = queues_[entry.queue];
+    if (ref == walk_) walk_ = entry.newer;
     (entry.newer == kNone ? queue.newest : entries_[entry.newer].older) = entry.older;
     (entry.older == kNone ? queue.oldest : entries_[entry.older].newer) = entry.newer;
     --queue.size;
   }
 
   StablePool<Entry> entries_;
-  std::vector<Ref> buckets_;  // heads of the chains by id; a power of two
+  HashBuckets<Ref, kNone> buckets_;  // of the chains by id
   std::array<Queue, kQueues> queues_;
+  Ref walk_ = kNone;  // the next one of the walk
 };
 
 }  // namespace ember

@@ -55,7 +55,7 @@ class StablePool {
 };
 
 // An array that grows at its end without moving what it holds and without twice its memory.
-template <typename T>
+template <typename T, size_t kChunk = 256>
 class StableArray {
  public:
   // Makes `number` a place of the array, which holds T{} if it is new.
@@ -72,7 +72,6 @@ class StableArray {
   }
 
  private:
-  static constexpr size_t kChunk = 256;
   std::vector<std::unique_ptr<T[]>> chunks_;
   size_t size_ = 0;
 };

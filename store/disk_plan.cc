@@ -32,8 +32,9 @@ Result<DiskPlan> plan_disk(uint64_t disk_bytes, uint64_t access_log_bytes) {
   plan.tails_bytes = plan.conversations_bytes / 4;
   plan.quarantine_bytes = std::clamp(disk_bytes / 64, kMiB, 64 * kMiB);
   plan.access_log_bytes = access_log_bytes;
+  plan.shadows_bytes = std::clamp(disk_bytes / 128, 256 * kKiB, 64 * kMiB);
   const uint64_t both = disk_bytes - plan.conversations_bytes - plan.quarantine_bytes -
-                        plan.access_log_bytes - kStoreFilesBytes;
+                        plan.access_log_bytes - plan.shadows_bytes - kStoreFilesBytes;
   plan.ballast_bytes = plan_epochs(both).ballast_bytes;
   plan.blocks_bytes = both - plan.ballast_bytes;
   return plan;
@@ -41,7 +42,7 @@ Result<DiskPlan> plan_disk(uint64_t disk_bytes, uint64_t access_log_bytes) {
 
 EpochSizes plan_epochs(uint64_t blocks_bytes) {
   EpochSizes sizes;
-  sizes.epoch_bytes = std::clamp(blocks_bytes / 32, kMiB, 256 * kMiB);
+  sizes.epoch_bytes = std::clamp(blocks_bytes / 128, kMiB, 256 * kMiB);
   sizes.margin_bytes = std::clamp(blocks_bytes / 32, 256 * kKiB, 16 * kMiB);
   sizes.ballast_bytes = sizes.epoch_bytes + sizes.margin_bytes;
   return sizes;

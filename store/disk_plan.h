@@ -1,6 +1,6 @@
 // Disk plan: how one number, --disk-bytes, is shared out. Pure.
 //
-// Journey    options -> [disk_plan] -> disk_tier, conversations, quarantine, access log
+// Journey    options -> [disk_plan] -> disk_tier, conversations, quarantine, shadows
 // Invariant  the shares add up to the number, or the plan is refused with the least that would do
 #pragma once
 
@@ -23,6 +23,7 @@ struct DiskPlan {
   uint64_t tails_bytes = 0;          // of those, what tail records may hold: a quarter
   uint64_t quarantine_bytes = 0;     // <store>/quarantine: 1/64, 1 to 64 MiB
   uint64_t access_log_bytes = 0;     // <store>/access_log: as asked for
+  uint64_t shadows_bytes = 0;        // <store>/SHADOWS and its successor: 1/128, 256 KiB to 64 MiB
 
   // Not shares; as in DiskTierOptions, for whoever opens the parts.
   std::optional<uint64_t> free_floor_bytes;
@@ -35,7 +36,7 @@ Result<DiskPlan> plan_disk(uint64_t disk_bytes, uint64_t access_log_bytes = 0);
 
 // The sizes that follow from what blocks may take.
 struct EpochSizes {
-  uint64_t epoch_bytes = 0;    // an epoch is sealed before it passes this: 1/32, 1 to 256 MiB
+  uint64_t epoch_bytes = 0;    // an epoch is sealed before it passes this: 1/128, 1 to 256 MiB
   uint64_t margin_bytes = 0;   // kept free for manifests and option files
   uint64_t ballast_bytes = 0;  // what retiring one epoch may write: its live groups, their metadata
 };

@@ -96,19 +96,29 @@ class DiskTier {
   // All of them.
   virtual Result<Listing> list() = 0;
 
-  // One step of a walk through all records in the order of their hashes. After open with
-  // `scan_later` the sums in stats() grow with the steps, and whatever needs all of them (making
-  // room) first walks to the end by itself.
-  struct ScanStep {
-    Listing found;
-    std::string cursor;  // for the next step
-    bool done = false;
+  // A walk through all records: kScanShares shares by the first byte of their hashes, each in the
+  // order of its hashes; shares can be walked beside each other. After open with `scan_later` the
+  // sums in stats() grow with the steps, and whatever needs all of them (making room) first walks
+  // to the end by itself.
+  static constexpr uint32_t kScanShares = 8;
+  struct ScanFrom {
+    uint32_t share = 0;
+    std::string cursor;  // empty: from the share's first record on
   };
-  // At most `most` records behind `cursor` (empty: from the first on). A record that is put or
-  // erased during the walk may be found or not.
-  // Errors: kIo; kCorruption at the end of a walk when no record at all could be read.
-  // Threads: any.
-  virtual Result<ScanStep> scan(const std::string& cursor, size_t most) = 0;
+  struct ScanStep {
+    std::string cursor;  // for the next step
+    bool done = false;   // with this share
+    uint64_t found = 0;
+    uint64_t unreadable = 0;
+    uint64_t forgotten = 0;  // as in a listing
+  };
+  // What it is given lasts for the call.
+  using RecordVisitor = std::function<void(const BlockRecord&, const TouchRecord&)>;
+  // Shows at most `most` records behind the cursor. A record that is put or erased during the walk
+  // may be found or not.
+  // Errors: kIo; kCorruption at the end of the last share when no record at all could be read.
+  // Threads: any, one at a time in a share.
+  virtual Result<ScanStep> scan(const ScanFrom& from, size_t most, const RecordVisitor& visit) = 0;
 
   // The current record of a block; nothing if there is none. Errors: kCorruption, kIo.
   virtual Result<std::optional<BlockRecord>> read_record(const BlockHash& hash) = 0;
@@ -155,6 +165,9 @@ class DiskTier {
     EMBER_TRY(make_room(stored_bytes));
     return false;
   }
+  // Of the epoch that make_room would retire next, the part that is dead: with a third of it still
+  // live, each byte of room costs half a byte that is put again. 0: nothing is dead. Threads: any.
+  virtual double next_dead_share() const { return 0; }
   // One slice of what can wait for a quiet moment: epochs of many small files are written anew.
   // True: there is more.
   virtual Result<bool> upkeep() { return false; }

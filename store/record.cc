@@ -1,6 +1,7 @@
 // Record: writing and reading of block records, byte by byte as drawn in the header.
 #include "store/record.h"
 
+#include <cstring>
 #include <limits>
 
 #include "base/bytes.h"
@@ -82,7 +83,8 @@ Status read_tokens(ByteReader& reader, uint32_t count, std::vector<TokenId>& tok
                    " bytes");
   }
   tokens.resize(count);
-  for (TokenId& token : tokens) token = reader.read<TokenId>();
+  std::memcpy(tokens.data(), reader.read_bytes(count * sizeof(TokenId)).data(),
+              count * sizeof(TokenId));
   return {};
 }
 
@@ -151,10 +153,15 @@ std::string encode_record(const BlockRecord& record) {
 }
 
 Result<BlockRecord> decode_record(std::string_view bytes) {
+  BlockRecord record;
+  EMBER_TRY(decode_record(bytes, record));
+  return record;
+}
+
+Status decode_record(std::string_view bytes, BlockRecord& record) {
   EMBER_ASSIGN(std::string_view body, proven_body(bytes));
   ByteReader reader(body);
   const auto head = reader.read<RecordHead>();
-  BlockRecord record;
   record.tail = (head.flags & kRecordTailFlag) != 0;
   record.name_space = head.name_space;
   record.hash = head.hash;
@@ -162,13 +169,15 @@ Result<BlockRecord> decode_record(std::string_view bytes) {
   record.numerics_build = head.numerics_build;
   record.position = head.position;
   record.epoch = head.epoch;
-  record.scope = std::string(reader.read_bytes(head.scope_bytes));
-  record.publisher = std::string(reader.read_bytes(head.publisher_bytes));
+  record.scope.assign(reader.read_bytes(head.scope_bytes));
+  record.publisher.assign(reader.read_bytes(head.publisher_bytes));
+  record.streams.clear();
+  record.groups.clear();
   EMBER_TRY(read_streams(reader, head.stream_count, record.streams));
   EMBER_TRY(read_groups(reader, head.group_count, record.groups));
   EMBER_TRY(read_tokens(reader, head.token_count, record.tokens));
   if (!reader.finished()) return damaged("it ends too early");
-  return record;
+  return {};
 }
 
 }  // namespace ember

@@ -126,5 +126,7 @@ struct BlockRecord {
 std::string encode_record(const BlockRecord& record);
 // Errors: kCorruption (checksum, lengths), kUnsupported with the version found.
 Result<BlockRecord> decode_record(std::string_view bytes);
+// The same into `record`, whose memory is used again; it is undefined after an error.
+Status decode_record(std::string_view bytes, BlockRecord& record);
 
 }  // namespace ember

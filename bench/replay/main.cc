@@ -24,7 +24,7 @@ struct Arguments {
   std::string policy = "auto";
   std::string disk;
   uint64_t payload_bytes = 8192;
-  double reopen_after = 0;
+  double restart_percent = 0;
   bool json = false;
 };
 
@@ -74,12 +74,20 @@ Result<nlohmann::json> run(const Arguments& arguments, EvictionPolicy policy) {
   }
   options.directory = arguments.disk;
   options.payload_bytes = arguments.payload_bytes;
-  options.reopen_after = arguments.reopen_after;
   const Result<ReplayReport> store = replay(trace, options);
   std::filesystem::remove_all(arguments.disk);
   if (!store.ok()) return store.error();
   nlohmann::json out = to_json(arguments, trace, *store);
   add_store(arguments, *store, slots, out);
+  if (arguments.restart_percent == 0) return out;
+  options.restart_at = arguments.restart_percent / 100;
+  const Result<ReplayReport> restarted = replay(trace, options);
+  std::filesystem::remove_all(arguments.disk);
+  if (!restarted.ok()) return restarted.error();
+  out["restart_at_percent"] = arguments.restart_percent;
+  out["restarted_hit_percent"] = restarted->hit_percent();
+  out["restarted_stranded"] = restarted->stranded;
+  out["kept_of_hits_percent"] = 100 * restarted->hit_percent() / store->hit_percent();
   return out;
 }
 
@@ -107,9 +115,10 @@ int main_of(int argc, char** argv) {
   app.add_option("--policy", arguments.policy, "auto, leaf_lru or s3_fifo");
   app.add_option("--disk", arguments.disk, "replay through a store of RocksDB in this new folder");
   app.add_option("--payload-bytes", arguments.payload_bytes, "raw bytes of a block in that store");
-  app.add_option("--reopen-after", arguments.reopen_after,
-                 "share of the requests after which that store is closed and opened anew")
-      ->check(CLI::Range(0.0, 1.0));
+  app.add_option("--restart-at", arguments.restart_percent,
+                 "per cent of the requests after which that store is closed and opened anew, in a "
+                 "second run that is compared with the first")
+      ->check(CLI::Range(0.0, 100.0));
   app.add_flag("--json", arguments.json, "print JSON");
   CLI11_PARSE(app, argc, argv);
   const std::optional<EvictionPolicy> policy = eviction_policy_of(arguments.policy);

@@ -6,7 +6,9 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -21,15 +23,16 @@ namespace {
 
 constexpr uint64_t kSeed = 20'241;
 constexpr uint64_t kMiB = 1u << 20;
+constexpr uint64_t kShadowsBytes = 64 * kMiB;
 // Of a request that is on its way through the host tier to a store.
 constexpr uint32_t kStoreHostSlots = 64;
 
 // A block's tokens follow from its number, so equal chains have equal tokens.
 void append_tokens(BlockNumber block, uint32_t count, std::vector<TokenId>& tokens) {
   const auto base = static_cast<uint32_t>(mix64(kSeed + block));
-  for (uint32_t i = 0; i < count; ++i) {
-    tokens.push_back(static_cast<TokenId>((base + i * 0x9e3779b9u) >> 1));
-  }
+  tokens.resize(tokens.size() + count);
+  TokenId* at = tokens.data() + tokens.size() - count;
+  for (uint32_t i = 0; i < count; ++i) at[i] = static_cast<TokenId>((base + i * 0x9e3779b9u) >> 1);
 }
 
 class Replay {
@@ -57,6 +60,8 @@ class Replay {
       cache_options_.store_path = "in memory";
       parts.disk = options_.open_disk();
       parts.plan.blocks_bytes = options_.disk_limit_bytes;
+      parts.plan.shadows_bytes = kShadowsBytes;
+      parts.shadows.path = options_.shadows_path;
       parts.writable = true;
     } else if (on_disk()) {
       EMBER_ASSIGN(const DiskPlan disk, disk_plan());
@@ -72,12 +77,11 @@ class Replay {
 
   Status run() {
     const auto began = std::chrono::steady_clock::now();
-    const auto reopen_at = static_cast<size_t>(options_.reopen_after *
+    const auto reopen_at = static_cast<size_t>(options_.restart_at *
                                                static_cast<double>(trace_.requests.size()));
     for (size_t i = 0; i < trace_.requests.size(); ++i) {
       if (reopen_at > 0 && i == reopen_at) {
-        close();
-        EMBER_TRY(open());
+        EMBER_TRY(restart());
       }
       advance_clock(trace_.requests[i].at_s);
       request(trace_.requests[i].chain);
@@ -98,6 +102,7 @@ class Replay {
 
  private:
   static constexpr size_t kCensusEvery = 1000;
+  static constexpr size_t kMostIdleSteps = 60'000;
   static constexpr uint64_t kMemtableBytes = 32 * kMiB;
 
   bool on_disk() const { return !options_.directory.empty() || options_.open_disk; }
@@ -109,6 +114,7 @@ class Replay {
     plan.blocks_bytes = options_.capacity_blocks * cache_options_.layout.block_bytes();
     plan.conversations_bytes = kLeastConversationsBytes;
     plan.tails_bytes = kLeastConversationsBytes / 4;
+    plan.shadows_bytes = kShadowsBytes;
     if (plan.blocks_bytes + plan.conversations_bytes < kLeastDiskBytes) {
       return Error{ErrorCode::kInvalidArgument,
                    "payload-bytes: " + std::to_string(options_.capacity_blocks) +
@@ -116,6 +122,17 @@ class Replay {
                        " bytes, less than the least store's " + std::to_string(kLeastDiskBytes)};
     }
     return plan;
+  }
+
+  Status restart() {
+    const std::string earlier = options_.shadows_path + ".earlier";
+    std::error_code none;
+    if (options_.lose_last_shadows) {
+      std::filesystem::copy_file(options_.shadows_path, earlier, none);
+    }
+    close();
+    if (options_.lose_last_shadows) std::filesystem::rename(earlier, options_.shadows_path, none);
+    return open();
   }
 
   void close() {
@@ -148,9 +165,23 @@ class Replay {
     }
     return count > 0;
   }
+  // The same, and where all that is under way waits for a time to pass, a millisecond passes on
+  // both clocks: the disk's own work needs real time. False: it has been idle for too long.
+  bool go_on() {
+    if (step()) {
+      idle_steps_ = 0;
+      return true;
+    }
+    if (!on_disk() || ++idle_steps_ > kMostIdleSteps) return false;
+    if (options_.open_disk == nullptr) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    clock_.advance_us(1000);
+    cache_->tick();
+    return true;
+  }
   // Until nothing is under way that could end by itself.
   void drain() {
-    while (cache_->busy() && step()) {
+    idle_steps_ = 0;
+    while (cache_->busy() && go_on()) {
     }
   }
 
@@ -169,7 +200,12 @@ class Replay {
       return;
     }
     std::unique_ptr<Chain> open = std::move(*opened);
-    while (!open->ready() && step()) {
+    idle_steps_ = 0;
+    while (!open->ready() && go_on()) {
+    }
+    if (!open->ready()) {
+      ++report_.refused_requests;
+      return;
     }
     if (on_disk()) fill(*open, chain);
     const size_t length = open->length();
@@ -216,6 +252,7 @@ class Replay {
   BlockCacheOptions cache_options_;
   std::unique_ptr<BlockCacheImpl> cache_;
   std::vector<TokenId> tokens_;
+  size_t idle_steps_ = 0;
   ReplayReport report_;
 };
 

@@ -25,7 +25,9 @@ struct ReplayOptions {
   // For tests: a disk of this limit in place of the directory's.
   std::function<std::unique_ptr<DiskTier>()> open_disk = {};
   uint64_t disk_limit_bytes = 0;
-  double reopen_after = 0;  // share of the requests after which it is opened anew; 0: never
+  std::string shadows_path = {};  // where such a cache writes down what its disk's duel knows
+  bool lose_last_shadows = false;  // at the restart: what is written at the end, as a kill does
+  double restart_at = 0;  // share of the requests after which it is opened anew; 0: never
 };
 
 struct ReplayReport {

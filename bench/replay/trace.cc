@@ -168,19 +168,29 @@ class Reader {
 
     Request request;
     request.at_s = start + entry.at("t").get<double>();
-    BlockNumber last = kRoot;
-    for (size_t i = 0; i + kGrouped <= ids.size(); i += kGrouped) {
+    // Most of it is as in the session's request before: those blocks have their numbers.
+    const auto apart = std::mismatch(ids.begin(), ids.end(), last_ids_.begin(), last_ids_.end());
+    const size_t alike = static_cast<size_t>(apart.first - ids.begin()) / kGrouped;
+    request.chain.reserve(ids.size() / kGrouped);
+    request.chain.assign(last_chain_.begin(),
+                         last_chain_.begin() + static_cast<std::ptrdiff_t>(alike));
+    BlockNumber last = alike == 0 ? kRoot : request.chain.back();
+    for (size_t i = alike * kGrouped; i + kGrouped <= ids.size(); i += kGrouped) {
       uint64_t group = 0;
       for (size_t j = i; j < i + kGrouped; ++j) group = mix64(group + ids[j] + 1);
       last = numbering_.number(last, group);
       request.chain.push_back(last);
     }
+    last_ids_ = std::move(ids);
+    last_chain_ = request.chain;
     trace_.requests.push_back(std::move(request));
   }
 
   const Starts& starts_;
   Trace trace_;
   Numbering numbering_;
+  std::vector<uint64_t> last_ids_;
+  std::vector<BlockNumber> last_chain_;  // of these
   std::unordered_map<std::string, uint64_t> models_;
   uint64_t sessions_ = 0;
   uint32_t session_tokens_ = 0;

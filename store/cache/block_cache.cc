@@ -13,8 +13,8 @@
 namespace ember {
 namespace {
 
-// Of yesterday's blocks, for the shadows: a millisecond's worth.
-constexpr size_t kRecalledAtOnce = 2048;
+// Of yesterday's blocks, for the shadows: some milliseconds' worth.
+constexpr size_t kRecalledAtOnce = 1024;
 
 void add_eviction_stats(const EvictionRanks& ranks, BlockCacheStats& stats) {
   for (Tier tier : EvictionRanks::kTiers) {
@@ -102,6 +102,7 @@ BlockCacheImpl::BlockCacheImpl(const BlockCacheOptions& options, const CacheTuni
       dedup_(context_),
       reopening_(context_, offload_),
       scrubber_(context_, parts_.secret),
+      shadows_(context_),
       accesses_(device, tickets_) {
   context_.flush_age_us = options.settings.flush_age_us;
   context_.reads = &reads_;
@@ -120,6 +121,9 @@ void BlockCacheImpl::adopt_store(bool asked_for) {
   context_.disk_limit_bytes = parts_.plan.blocks_bytes;
   context_.tails_limit_bytes = parts_.plan.tails_bytes;
   context_.quarantine = parts_.quarantine.get();
+  if (!parts_.shadows.path.empty()) {
+    shadows_.remember_in(parts_.shadows, parts_.plan.shadows_bytes);
+  }
   const Status begun = reopening_.begin();
   if (begun.ok()) {
     if (parts_.directory != nullptr) scrubber_.remember_in(parts_.directory->path() + "/SCRUB");
@@ -153,13 +157,17 @@ BlockCacheImpl::~BlockCacheImpl() {
   tickets_.on(device_.run_host(HostLane::kWrite, [] { return Status{}; }), [](const Status&) {});
   offload_.close();
   scrubber_.close();
+  shadows_.close();
   pump();
   const int64_t patience_until = system_clock().now_us() + context_.tuning.close_patience_us;
   std::array<Completion, 64> completions;
   while (busy() || offload_.unflushed() || tickets_.waiting() > 0) {
     const int64_t now = system_clock().now_us();
     // Work under way is always waited for: it reads and writes our memory.
-    if (now > patience_until) offload_.give_up_all();
+    if (now > patience_until) {
+      offload_.give_up_all();
+      shadows_.give_up();
+    }
     const size_t count = device_.wait_any(now + 50'000, completions);
     for (size_t i = 0; i < count; ++i) tickets_.complete(completions[i]);
     pump();
@@ -173,6 +181,7 @@ void BlockCacheImpl::pump() {
   restores_.pump();  // host slots may have come free
   scrubber_.advance(restores_.busy());
   accesses_.advance();
+  shadows_.advance();
 }
 
 void BlockCacheImpl::tick() {
@@ -279,7 +288,7 @@ BlockCacheStats BlockCacheImpl::stats() const {
     stats.disk_limit_bytes = options_.disk_bytes;
     stats.stored_bytes = disk.stored_bytes;
     stats.raw_bytes = disk.raw_bytes;
-    stats.written_bytes = disk.written_bytes;
+    stats.written_bytes = disk.written_bytes + shadows_.written_bytes();
     stats.lost_blocks = disk.lost_blocks;
     stats.lost_epochs = disk.lost_epochs;
     stats.free_bytes = disk.free_bytes;
@@ -294,7 +303,7 @@ BlockCacheStats BlockCacheImpl::stats() const {
     }
   }
   if (context_.conversations != nullptr) stats.disk_bytes += context_.conversations->file_bytes();
-  stats.disk_bytes += stats.quarantine_bytes;
+  stats.disk_bytes += stats.quarantine_bytes + shadows_.file_bytes();
   return stats;
 }
 

@@ -24,6 +24,7 @@
 #include "store/cache/restore_executor.h"
 #include "store/cache/scope_book.h"
 #include "store/cache/scrubber.h"
+#include "store/cache/shadow_keeper.h"
 #include "store/cache/store_parts.h"
 
 namespace ember {
@@ -129,6 +130,7 @@ class BlockCacheImpl final : public BlockCache {
   DedupCheck dedup_;
   Reopening reopening_;
   Scrubber scrubber_;
+  ShadowKeeper shadows_;
   int64_t next_look_us_ = 0;  // at the disk's own health
   AccessRecorder accesses_;
   size_t open_chains_ = 0;

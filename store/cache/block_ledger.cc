@@ -81,7 +81,7 @@ BlockId BlockLedger::insert(ScopeId scope, BlockId parent, TokenSpan tokens, con
 void BlockLedger::use(const std::vector<BlockId>& blocks, bool hit) {
   const int64_t unix_us = clock_.unix_us();
   for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
-    index_.touch({*block}, ++use_counter_, hit);
+    index_.touch(*block, ++use_counter_, hit);
     ranks_.used(*block);
     BlockNotes& note = notes(*block);
     note.last_use_unix_us = unix_us;
@@ -92,39 +92,40 @@ void BlockLedger::use(const std::vector<BlockId>& blocks, bool hit) {
 }
 
 // Blocks of one use have one time; of these the deepest is the oldest, as in use().
-uint64_t BlockLedger::use_order(uint32_t position, const TouchRecord& touch) const {
+uint64_t BlockLedger::use_order(uint32_t position, const TouchRecord& touch,
+                                uint64_t opened_unix_us) {
   const auto used = static_cast<uint64_t>(std::max<int64_t>(touch.last_use_unix_us, 0));
-  const uint64_t known = std::min(used, opened_unix_us_);  // a clock may have been put back
+  const uint64_t known = std::min(used, opened_unix_us);  // a clock may have been put back
   return known - std::min<uint64_t>(known, position);
 }
 
 BlockId BlockLedger::adopt(ScopeId scope, BlockId parent, TokenSpan tokens, const BlockHash& hash,
                            uint64_t numerics_build, const TouchRecord& touch) {
-  const BlockId known = index_.find_child(scope, parent, tokens);
-  if (known != kNoBlock) return known;
+  const size_t known = index_.size();
   const uint32_t position = parent == kNoBlock ? 0 : entry(parent).position + 1;
   const BlockId block = index_.insert(scope, parent, tokens, hash, numerics_build,
-                                      use_order(position, touch));
+                                      use_order(position, touch, opened_unix_us_));
+  if (index_.size() == known) return block;
   const auto id = static_cast<size_t>(block);
   notes_.reach(id);
   notes_[id] = BlockNotes{};
+  notes_[id].last_use_unix_us = touch.last_use_unix_us;
+  notes_[id].earlier_hits = touch.hits;
   ranks_.added(block);
-  recall(block, touch);
   return block;
 }
 
 void BlockLedger::recall(BlockId block, const TouchRecord& touch) {
-  index_.touch({block}, use_order(entry(block).position, touch), false);
+  index_.touch(block, use_order(entry(block).position, touch, opened_unix_us_), false);
   BlockNotes& note = notes(block);
   note.last_use_unix_us = std::max(note.last_use_unix_us, touch.last_use_unix_us);
   note.earlier_hits = touch.hits;
-  if (!loaded_) ranks_.remember(block, touch.hits > 0);
 }
 
-void BlockLedger::loaded(uint64_t limit_bytes) {
+void BlockLedger::loaded(uint64_t limit_bytes, std::vector<EvictionRanks::Remembered> by_use) {
   loaded_ = true;
   expect_disk_capacity(limit_bytes);
-  ranks_.begin_recall();
+  ranks_.begin_recall(std::move(by_use));
 }
 
 void BlockLedger::expect_disk_capacity(uint64_t limit_bytes) {
@@ -139,6 +140,11 @@ void BlockLedger::expect_disk_capacity(uint64_t limit_bytes) {
 void BlockLedger::disk_is_full() {
   disk_was_full_ = true;
   ranks_.set_disk_capacity(disk_blocks_);
+}
+
+void BlockLedger::recall_disk_capacity(size_t blocks) {
+  disk_was_full_ = true;
+  ranks_.set_disk_capacity(blocks);
 }
 
 std::vector<std::pair<BlockHash, TouchRecord>> BlockLedger::take_touches() {

@@ -78,16 +78,26 @@ class BlockLedger {
                 uint64_t numerics_build, const TouchRecord& touch);
   // The same for an entry that is there already: its hits, and its age unless it was used since.
   void recall(BlockId block, const TouchRecord& touch);
+  // Before many of them come, in the order of their chains (prefix_index/radix_index.h).
+  void expect(size_t blocks, size_t leaves) { index_.expect(blocks, leaves); }
+  void expect_run(BlockId block, size_t more) { index_.expect_run(block, more); }
+  // The place in the order of use that the store's records give a block of a process that opened
+  // at this time. Threads: any.
+  static uint64_t use_order(uint32_t position, const TouchRecord& touch, uint64_t opened_unix_us);
+  uint64_t opened_unix_us() const { return opened_unix_us_; }
 
   // Who goes first in each tier, by shadows, hints and pins.
   EvictionRanks& ranks() { return ranks_; }
   const EvictionRanks& ranks() const { return ranks_; }
   // All that the store holds is in the index: the disk's shadows begin with it.
-  void loaded(uint64_t limit_bytes);
+  void loaded(uint64_t limit_bytes, std::vector<EvictionRanks::Remembered> by_use);
   // How many blocks the disk holds when it is full: by this limit and the mean of what is stored,
   // until it has been full and the number is known.
   void expect_disk_capacity(uint64_t limit_bytes);
   void disk_is_full();
+  // An earlier process, with the same limit, knew the number.
+  void recall_disk_capacity(size_t blocks);
+  bool disk_was_full() const { return disk_was_full_; }
 
   // While held, a block keeps its entry and its last copy.
   void hold(BlockId block) { ++notes(block).holders; }
@@ -156,7 +166,6 @@ class BlockLedger {
 
  private:
   SlotPool& pool(Tier tier) { return tier == Tier::kDevice ? device_.slots() : host_.slots(); }
-  uint64_t use_order(uint32_t position, const TouchRecord& touch) const;
   std::optional<SlotLease> take_slot(Tier tier);
   std::optional<BlockId> spare_copy(Tier tier) const;
   std::vector<BlockId>& residents(Tier tier) { return residents_[static_cast<size_t>(tier)]; }

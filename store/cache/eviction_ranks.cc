@@ -8,7 +8,7 @@ namespace ember {
 namespace {
 
 // Of the blocks of yesterday: some milliseconds' worth.
-constexpr size_t kRecalledAtOnce = 4096;
+constexpr size_t kRecalledAtOnce = 1024;
 
 }  // namespace
 
@@ -77,32 +77,50 @@ void EvictionRanks::extend(BlockId parent, BlockId block) {
 }
 
 void EvictionRanks::set_disk_capacity(size_t blocks) {
-  Duel& duel = duels_[static_cast<size_t>(Tier::kDisk)];
-  if (blocks != duel.capacity()) apply(Tier::kDisk, duel.set_capacity(blocks));
+  if (blocks == disk_duel().capacity()) return;
+  apply(Tier::kDisk, disk_duel().set_capacity(blocks));
 }
 
-void EvictionRanks::remember(BlockId block, bool had_hits) {
-  if (is_tail(block)) return;
-  const BlockEntry& entry = index_.entry(block);
-  remembered_.push_back({entry.last_use, shadow_id(entry.hash), had_hits});
+void EvictionRanks::sort_by_use(std::vector<Remembered>& blocks) {
+  std::sort(blocks.begin(), blocks.end(),
+            [](const Remembered& a, const Remembered& b) { return a.last_use < b.last_use; });
 }
 
-void EvictionRanks::begin_recall() {
-  std::make_heap(remembered_.begin(), remembered_.end(), used_before);
+void EvictionRanks::begin_recall(std::vector<Remembered> by_use) {
+  remembered_ = std::move(by_use);
+  recalling_ = true;
   recall_some(kRecalledAtOnce);
 }
 
 void EvictionRanks::recall_some(size_t most) {
-  Duel& duel = duels_[static_cast<size_t>(Tier::kDisk)];
+  if (!recalling_) return;
   for (; most > 0 && !remembered_.empty(); --most) {
-    std::pop_heap(remembered_.begin(), remembered_.end(), used_before);
+    if (expects_marks_ && !newer_left()) return;
     const Remembered next = remembered_.back();
     remembered_.pop_back();
-    duel.recall(next.block, next.had_hits);
+    disk_duel().recall(next.block, next.had_hits);
     const BlockId block = index_.find_short(next.block);
     if (block != kNoBlock) rerank(Tier::kDisk, block);
     if (remembered_.empty()) remembered_.shrink_to_fit();
   }
+}
+
+void EvictionRanks::expect_marks(int64_t written_unix_us) {
+  expects_marks_ = true;
+  marks_written_at_ = static_cast<uint64_t>(std::max<int64_t>(written_unix_us, 0));
+}
+
+void EvictionRanks::recall_marks(std::span<const ShadowMark> marks) {
+  for (const ShadowMark& mark : marks) {
+    disk_duel().recall(mark);
+    const BlockId block = index_.find_short(mark.id);
+    if (block != kNoBlock) rerank(Tier::kDisk, block);
+  }
+}
+
+void EvictionRanks::recall_scores(const Duel::Scores& scores, EvictionPolicy leader) {
+  disk_duel().recall_scores(scores, leader);
+  index_.evictable(Tier::kDisk).rerank_all();
 }
 
 void EvictionRanks::mark_done(BlockId block, bool done) {

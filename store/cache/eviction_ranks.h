@@ -45,11 +45,29 @@ class EvictionRanks {
   void extend(BlockId parent, BlockId block);
   // Blocks that the disk holds, or would hold, when it is full.
   void set_disk_capacity(size_t blocks);
-  // At reopening: what the store holds, in any order; then the disk's shadows take it in, the
-  // latest use first, as much at a time as recall_some is told.
-  void remember(BlockId block, bool had_hits);
-  void begin_recall();
+  // At reopening: full blocks that the store holds.
+  struct Remembered {
+    uint64_t last_use = 0;
+    ShadowId block = 0;
+    bool had_hits = false;
+  };
+  static void sort_by_use(std::vector<Remembered>& blocks);  // Threads: any
+  // The disk's shadows take them in, sorted so, as much at a time as recall_some is told.
+  void begin_recall(std::vector<Remembered> by_use);
   void recall_some(size_t most);
+  size_t to_recall() const { return remembered_.size(); }
+  // What an earlier process knew of the disk's duel (store/cache/shadow_keeper.h): its scores now;
+  // its marks, the newest of each queue first, between the blocks that were used since it was
+  // written and those that were used before. begin_recall waits with the latter for marks_recalled.
+  void expect_marks(int64_t written_unix_us);
+  bool wants_marks() const { return recalling_ && expects_marks_ && !newer_left(); }
+  void recall_marks(std::span<const ShadowMark> marks);
+  void marks_recalled() { expects_marks_ = false; }
+  // All that earlier processes knew is told: the duel is as it will be remembered.
+  bool recalled() const { return recalling_ && !expects_marks_ && remembered_.empty(); }
+  void recall_scores(const Duel::Scores& scores, EvictionPolicy leader);
+  void begin_walk() { disk_duel().begin_walk(); }
+  bool walk(size_t most, std::vector<ShadowMark>& marks) { return disk_duel().walk(most, marks); }
 
   // What the chain's own blocks were for is over: `chain` from its leaf up to the first block that
   // branches goes before others.
@@ -85,6 +103,10 @@ class EvictionRanks {
     const auto id = static_cast<size_t>(block);
     return id < done_.size() && done_[id] != 0;
   }
+  Duel& disk_duel() { return duels_[static_cast<size_t>(Tier::kDisk)]; }
+  bool newer_left() const {
+    return !remembered_.empty() && remembered_.back().last_use > marks_written_at_;
+  }
   void mark_done(BlockId block, bool done);
   // In every tier, with the tails that hang on it.
   void rerank(BlockId block);
@@ -95,15 +117,10 @@ class EvictionRanks {
   uint32_t block_tokens_;
   uint64_t numerics_build_;
   std::array<Duel, 3> duels_;  // by tier
-  struct Remembered {
-    uint64_t last_use = 0;
-    ShadowId block = 0;
-    bool had_hits = false;
-  };
-  static bool used_before(const Remembered& a, const Remembered& b) {
-    return a.last_use < b.last_use;
-  }
-  std::vector<Remembered> remembered_;  // a heap once recalling, the latest use on top
+  std::vector<Remembered> remembered_;  // not yet taken in, the latest use at the back
+  bool recalling_ = false;
+  bool expects_marks_ = false;
+  uint64_t marks_written_at_ = 0;  // as times of use
   PinTable pins_;
   std::vector<uint8_t> done_;  // by BlockId
   std::unordered_multimap<BlockId, BlockId> tails_;  // by the block that they hang on

@@ -117,6 +117,7 @@ class OffloadExecutor {
     std::vector<ForeignRecord> blocks;
     std::vector<BlockHash> tails;
     uint64_t bytes = 0;
+    bool patient = false;  // more of them can go before an epoch is retired that is not worth it
     bool empty() const { return blocks.empty() && tails.empty(); }
   };
   bool make_room(OffloadJob& job);

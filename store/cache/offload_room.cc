@@ -9,8 +9,12 @@
 namespace ember {
 namespace {
 
-// Erased together, so that retiring an epoch pays: an epoch is 1/32 of the tier.
-constexpr uint64_t kEvictionShare = 32;
+// Of the tier, erased together.
+constexpr uint64_t kEvictionShare = 128;
+// An epoch of which so much is dead is retired before more blocks go, and no other one is for some
+// rounds: what is put again stays at half of what comes in, and no more blocks go than that takes.
+constexpr double kCheapDeadShare = 2.0 / 3;
+constexpr uint32_t kPatientRounds = 3;
 // Of a record's metadata, beside its payload.
 constexpr uint64_t kRecordOverheadBytes = 4096;
 constexpr size_t kTrimShare = 64;    // of the entries, that go together
@@ -80,12 +84,14 @@ bool OffloadExecutor::make_room(OffloadJob& job) {
   context_.ledger.disk_is_full();
 
   const uint64_t needed = job.coded.record.stored_bytes() + kRecordOverheadBytes;
-  const uint64_t wanted =
-      std::max(needed * 2, context_.disk_limit_bytes / kEvictionShare) * job.evictions;
+  const uint64_t wanted = std::max(needed * 2, context_.disk_limit_bytes / kEvictionShare)
+                          << (job.evictions - 1);
+  const bool cheap = context_.disk->next_dead_share() >= kCheapDeadShare;
   Victims victims;
-  while (victims.bytes < wanted && add_victim(victims)) {
+  while ((!cheap || job.evictions > 1) && victims.bytes < wanted && add_victim(victims)) {
   }
   if (victims.empty() && job.evictions > 1) return false;
+  victims.patient = job.evictions <= kPatientRounds;
   erase_victims(std::move(victims), needed);
   return true;
 }
@@ -108,6 +114,7 @@ void OffloadExecutor::erase_victims(Victims victims, uint64_t needed) {
           for (const BlockHash& hash : given->tails) EMBER_TRY(conversations->erase_tail(hash));
         }
         if (needed == 0) return {};
+        if (given->patient && disk->next_dead_share() < kCheapDeadShare) return {};
         // Whether it made enough shows when the block is put again.
         const Result<bool> more = disk->make_room_slice(needed);
         outcome->more = more.ok() && *more;

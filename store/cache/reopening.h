@@ -1,20 +1,24 @@
 // Reopening: yesterday's index, read in the background while requests already run.
 //
 // Journey    disk_tier, conversations -> [reopening] -> block_ledger, tail_ledger
-// Owns       the walk through the store's records, and those whose parent has not come yet
+// Owns       the walk through the store's records, and what it found until that has entered
 // Invariant  a block enters only under its parent, and only if its hash follows from the secret,
 //            its parent and its tokens; recency and hits come back from the touch records
-// Threads    engine thread only; the walk is host tasks of the read lane, one at a time
-// Not here   the order of the records on disk (store/disk_tier.h)
+// Threads    engine thread only; the walk and the ordering are host tasks of the read lane
+// Not here   the order of the records on disk (store/disk_tier.h), that of their entering
+//            (store/cache/record_harvest.h)
 //
-// Records come in the order of their hashes, so most come before their parents and wait. What a
-// prompt needs at once is not waited for: its blocks are hashed and asked for one by one (look_up),
-// so the first request after opening hits however large the store is.
-// Until the walk is over nothing may be evicted from the disk: what looks like a leaf may have
+// Records come in the order of their hashes, so most come before their parents: all are gathered
+// first, put in the order of their chains, and enter then, so many at a visit of the engine thread.
+// What a prompt needs at once is not waited for: its blocks are hashed and asked for one by one
+// (look_up), so the first request after opening hits however large the store is.
+// Until all have entered nothing may be evicted from the disk: what looks like a leaf may have
 // children that have not come yet.
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -23,6 +27,8 @@
 #include "prefix_index/block_hash.h"
 #include "store/cache/cache_context.h"
 #include "store/cache/offload_executor.h"
+#include "store/cache/record_harvest.h"
+#include "store/cache/record_prover.h"
 
 namespace ember {
 
@@ -37,7 +43,7 @@ class Reopening {
   // The walk goes on. To be called after anything; returns at once.
   void advance();
   // No further step; what has not come stays unknown to this process.
-  void stop() { walking_ = set_aside_ = false; }
+  void stop() { walking_ = set_aside_ = recalling_ = false; }
   bool loading() const { return context_.loading; }
 
   // While loading, or where damage kept blocks out of the index: asks the disk for those full
@@ -50,68 +56,87 @@ class Reopening {
   uint64_t unreachable() const { return unreachable_; }  // ours, but the parent is missing
 
  private:
-  // What the index needs of a record, proven by the walk's task.
-  struct Found {
-    BlockHash hash;
-    BlockHash parent;
-    uint64_t numerics_build = 0;
-    uint32_t position = 0;
-    uint32_t epoch = 0;
-    uint64_t stored_bytes = 0;
-    TouchRecord touch;
-    std::vector<TokenId> tokens;
-    std::string scope;
-    std::string publisher;
-  };
-  // A step's outcome; written by its task alone until its ticket ends.
-  struct Step {
-    std::string cursor;
+  // A share of the walk; touched by its task alone while a step of it is under way.
+  struct Share {
+    explicit Share(uint32_t block_tokens) : harvest(block_tokens) {}
+    DiskTier::ScanFrom from;
     bool done = false;
-    std::vector<Found> found;
-    std::vector<ForeignRecord> foreign;
-    uint64_t unreadable = 0;
+    bool under_way = false;
+    RecordHarvest harvest;
+    std::vector<ForeignRecord> foreign;  // of the last step
+    uint64_t unreadable = 0;             // of the last step
   };
-  class Prover;
+  // All that was gathered, as it enters.
+  struct Entering {
+    explicit Entering(uint32_t block_tokens) : harvest(block_tokens) {}
+    RecordHarvest harvest;
+    RecordHarvest::Order order;
+    size_t next = 0;  // in the order
+    std::vector<EvictionRanks::Remembered> remembered;  // its task's alone until it has ended
+  };
   // The blocks of a prompt from the first unknown one on; written by its task alone until it ends.
   struct LookUp {
+    explicit LookUp(uint32_t block_tokens) : found(block_tokens) {}
     std::vector<TokenId> tokens;
     std::string scope;
     bool shared = false;  // the next block may be one of `shared`
     BlockHash parent;
     uint32_t position = 0;
-    std::vector<Found> found;
+    RecordHarvest found;
     BlockHash missing;  // the first that the disk does not have; or zero
   };
 
-  Prover prover() const;
-  void start_step();
-  void step_ended(const Status& status);
-  void take(Step& step);
+  RecordProver prover() const {
+    return {context_.layout, context_.scopes, context_.name_space};
+  }
+  // reopening.cc: the walk, and what it found
+  static Status read_step(DiskTier& disk, RecordProver& prover, size_t most, Share& share);
+  Status read_at_once();
+  void start_steps();
+  void start_step(const std::shared_ptr<Share>& share);
+  void step_ended(Share& share, const Status& status);
+  void take(Share& share);
+  bool all_read() const;
+  void start_ordering();
+  void begin_entering(std::shared_ptr<Entering> entering);
+  static void put_in_order(std::span<const std::shared_ptr<Share>> shares, Entering& entering);
+  static void sort_by_use(uint64_t opened_unix_us, Entering& entering);
   void go_on();
-  void enter_ready(size_t most);
-  void enter(const Found& found);
+  void come_back();
+  void enter_some(size_t most);
+  // kNoScope: there are too many, and what is in it stays unreachable.
+  ScopeId scope_of(const std::string& name) const;
+  // False: its parent is not there.
+  bool enter(const RecordHarvest& harvest, RecordHarvest::Place place, ScopeId scope);
+  void meet(BlockId known, const RecordHarvest::Row& row);
+  void set_aside(const RecordHarvest::Row& row);
   void drop_empty_holes();
   void finish();
-  std::optional<BlockId> parent_of(const std::string& scope, const BlockHash& parent,
-                                   uint32_t position) const;
-  bool ask(TokenSpan prompt, const std::string& scope, bool shared);
-  void start_look_up(std::shared_ptr<LookUp> asked, const BlockHash& first);
-  static void read_blocks(DiskTier& disk, Prover& prover, LookUp& asked);
-  static bool read_block(DiskTier& disk, Prover& prover, const std::string& scope,
-                         TokenSpan tokens, LookUp& asked);
-  // Entries of tails and blocks that waited for this block.
-  void release_children(const BlockHash& hash, BlockId block);
+  std::optional<BlockId> parent_of(ScopeId scope, const BlockHash& parent, uint32_t position) const;
   void take_tail(BlockRecord record);
   void enter_tail(BlockId parent, const BlockHash& hash);
+  // Tails that waited for this block.
+  void release_tails(const BlockHash& hash, BlockId block);
+
+  // reopening_look_up.cc
+  bool ask(TokenSpan prompt, const std::string& scope, bool shared);
+  void start_look_up(std::shared_ptr<LookUp> asked, const BlockHash& first);
+  static void read_blocks(DiskTier& disk, RecordProver& prover, LookUp& asked);
+  static bool read_block(DiskTier& disk, RecordProver& prover, const std::string& scope,
+                         TokenSpan tokens, LookUp& asked);
 
   CacheContext& context_;
   OffloadExecutor& offload_;
-  std::shared_ptr<Step> step_;  // the last one, or under way
-  bool walking_ = false;        // there are more records to come
+  std::vector<std::shared_ptr<Share>> shares_;
+  std::shared_ptr<Entering> entering_;  // null until all is gathered and in order
+  bool walking_ = false;        // there is more to come
   bool set_aside_ = false;      // blocks below one that could not be read: prompts look theirs up
-  bool ticket_out_ = false;     // a step, or a pause between two bounded parts of the work
-  std::vector<Found> ready_;  // their parents are in the index; the next one is at the back
-  std::unordered_multimap<BlockHash, Found> waiting_;            // by parent
+  bool reading_failed_ = false;
+  bool ordering_ = false;       // its task is under way
+  bool sorting_ = false;        // the same
+  bool recalling_ = false;      // the shadows still take in what has entered
+  bool coming_back_ = false;    // after whatever else waits has had its turn
+  uint32_t steps_under_way_ = 0;
   std::unordered_multimap<BlockHash, BlockHash> waiting_tails_;  // by parent
   std::vector<ForeignRecord> holes_;              // records whose groups are lost
   std::vector<BlockHash> doomed_tails_;           // damaged, or without a parent

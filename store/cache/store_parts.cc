@@ -58,6 +58,7 @@ Result<StoreParts> StoreParts::open(const std::string& path, const DiskPlan& pla
   if (!trouble.empty()) return parts;
   parts.directory = std::move(*directory);
   parts.secret = parts.directory->secret();
+  parts.shadows = {parts.directory->path() + "/SHADOWS", parts.directory->sealer()};
   parts.plan = plan;
   parts.writable = !parts.directory->read_only();
   if (!parts.writable) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "store/cache/shadow_file.h"
 #include "store/conversations.h"
 #include "store/disk/durable_file.h"
 #include "store/disk_plan.h"
@@ -29,6 +30,7 @@ struct StoreParts {
   std::unique_ptr<Quarantine> quarantine;     // null: what is proven wrong is not kept
   std::unique_ptr<DiskTier> disk;             // null: no usable store
   std::unique_ptr<Conversations> conversations;
+  ShadowPlace shadows;  // no path: they are not kept
   HashSecret secret{};
   DiskPlan plan;
   bool writable = false;

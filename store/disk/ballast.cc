@@ -2,6 +2,7 @@
 #include "store/disk/ballast.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -27,6 +28,8 @@ Status Ballast::make() {
   }
   const int file = ::open(path_.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
   int error = file < 0 ? errno : ::posix_fallocate(file, 0, static_cast<off_t>(bytes_));
+  // Whatever the umask.
+  if (file >= 0 && error == 0 && ::fchmod(file, 0600) != 0) error = errno;
   if (file >= 0 && error == 0 && ::fsync(file) != 0) error = errno;
   if (file >= 0) ::close(file);
   if (error == 0) return {};

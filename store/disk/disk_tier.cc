@@ -88,7 +88,7 @@ void DiskTierImpl::close_database() {
   if (db_ == nullptr) return;
   {
     MutexLock lock(walk_mutex_);
-    walk_.reset();
+    walks_ = {};
   }
   db_->DestroyColumnFamilyHandle(meta_);
   db_->DestroyColumnFamilyHandle(data_);

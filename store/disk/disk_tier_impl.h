@@ -52,7 +52,7 @@ class DiskTierImpl final : public DiskTier {
   ~DiskTierImpl() override;
 
   Result<Listing> list() override;
-  Result<ScanStep> scan(const std::string& cursor, size_t most) override;
+  Result<ScanStep> scan(const ScanFrom& from, size_t most, const RecordVisitor& visit) override;
   Result<std::optional<BlockRecord>> read_record(const BlockHash& hash) override;
   Status read_group(const BlockRecord& record, uint32_t group, Bytes raw) override;
   Result<std::optional<FoundRecord>> read_as_found(const BlockHash& hash) override;
@@ -67,6 +67,7 @@ class DiskTierImpl final : public DiskTier {
   Status checkpoint(const std::string& directory) override;
   Status retire_epochs(std::span<const uint32_t> epochs) override;
   Result<bool> make_room_slice(uint64_t stored_bytes) override;
+  double next_dead_share() const override;
   Result<bool> upkeep() override;
   std::vector<BlockHash> take_lost() override;
   DiskTierStats stats() const override;
@@ -114,10 +115,12 @@ class DiskTierImpl final : public DiskTier {
   // disk_tier_scan.cc
   // The epochs; with `all` (or where that cannot be told without) every place too.
   Status load_state(bool all);
-  Result<ScanStep> scan_now(const std::string& cursor, size_t most);
+  Result<ScanStep> scan_now(const ScanFrom& from, size_t most, const RecordVisitor& visit);
   struct RecordWalk;
-  std::shared_ptr<RecordWalk> take_walk(const std::string& cursor);
-  void see(const ScanStep& step, const std::string& cursor);
+  std::shared_ptr<RecordWalk> take_walk(const ScanFrom& from);
+  using SeenPlace = std::pair<BlockHash, Place>;
+  Status see(const ScanStep& step, const ScanFrom& from, std::span<const SeenPlace> places,
+             const RecordWalk& walk);
   // Walks on to the last record that no scan has reached. The write lane, before what needs all.
   Status see_all_places();
   // disk_tier_probe.cc
@@ -134,6 +137,8 @@ class DiskTierImpl final : public DiskTier {
   Result<std::string> row_of(const BlockRecord& record) const;
   // Nothing when the key of its scope is destroyed.
   Result<std::optional<BlockRecord>> record_of(std::string_view key, std::string_view row) const;
+  // The same into `record`, whose memory is used again; false when the key is destroyed.
+  Result<bool> read_row(std::string_view key, std::string_view row, BlockRecord& record) const;
   // Views into `payloads`, or into `sealed`, which holds them sealed then.
   Result<std::vector<std::string_view>> stored_forms(const BlockRecord& record,
                                                      std::span<const std::string> payloads,
@@ -154,13 +159,19 @@ class DiskTierImpl final : public DiskTier {
   // What the files may come to when `more_bytes` are put too.
   uint64_t needed_bytes(uint64_t more_bytes) const;
   void place_block(const BlockHash& hash, const Place& place) EMBER_REQUIRES(state_mutex_);
+  void add_place(const BlockHash& hash, const Place& place) EMBER_REQUIRES(state_mutex_);
   void forget_block(const BlockHash& hash) EMBER_REQUIRES(state_mutex_);
 
   // disk_tier_reclaim.cc
   bool is_open(uint32_t epoch) const EMBER_REQUIRES(state_mutex_) {
     return epoch == open_epochs_[kNew] || epoch == open_epochs_[kAgain];
   }
-  uint32_t choose_epoch() const;
+  // What costs least to retire; epoch 0: none has anything dead.
+  struct Choice {
+    uint32_t epoch = 0;
+    double dead_share = 0;
+  };
+  Choice choose_epoch() const;
   uint32_t crowded_epoch() const;
   Status begin_reclaim(uint32_t epoch, bool crowded);
   Result<bool> reclaim_slice();  // true: not finished
@@ -204,14 +215,19 @@ class DiskTierImpl final : public DiskTier {
   bool waits_for_space_ = false;
 
   Mutex walk_mutex_;
-  std::shared_ptr<RecordWalk> walk_ EMBER_GUARDED_BY(walk_mutex_);  // where the last scan stopped
+  // Where the last scan of each share stopped.
+  std::array<std::shared_ptr<RecordWalk>, kScanShares> walks_ EMBER_GUARDED_BY(walk_mutex_);
 
   mutable Mutex state_mutex_;
   BlockMap<Place> places_ EMBER_GUARDED_BY(state_mutex_);
-  // While scans have not reached all records: where the next one begins, and what was erased since
-  // opening, which a scan may have read before.
+  // While scans have not reached all records: where the next one of each share begins, and what was
+  // erased since opening, which a scan may have read before.
+  struct SeenShare {
+    std::string up_to;  // its cursor
+    bool all = false;
+  };
   bool all_seen_ EMBER_GUARDED_BY(state_mutex_) = false;
-  std::string unseen_from_ EMBER_GUARDED_BY(state_mutex_);
+  std::array<SeenShare, kScanShares> seen_ EMBER_GUARDED_BY(state_mutex_);
   std::unordered_set<BlockHash> erased_ EMBER_GUARDED_BY(state_mutex_);
   std::map<uint32_t, Epoch> epochs_ EMBER_GUARDED_BY(state_mutex_);
   std::array<uint32_t, 2> open_epochs_ EMBER_GUARDED_BY(state_mutex_){};  // by stream; 0: none
@@ -223,6 +239,7 @@ class DiskTierImpl final : public DiskTier {
   uint64_t raw_bytes_ EMBER_GUARDED_BY(state_mutex_) = 0;
   DiskTierStats counters_ EMBER_GUARDED_BY(state_mutex_);     // those since opening
   std::vector<BlockHash> lost_ EMBER_GUARDED_BY(state_mutex_);  // not yet told
+  bool records_hidden_ EMBER_GUARDED_BY(state_mutex_) = false;  // a scan met damaged tables
   std::string damage_note_ EMBER_GUARDED_BY(state_mutex_);  // found at opening; writes go on
   std::vector<std::string> forgotten_rows_ EMBER_GUARDED_BY(state_mutex_);
   // Write lane only:

@@ -19,7 +19,7 @@ constexpr uint32_t kMostFiles = 8;
 // What one slice of reclaiming puts again at least, in about 10 ms.
 constexpr uint64_t kLeastSlice = uint64_t{8} << 20;
 // An older epoch with this part of the largest dead share goes first: it will not get much emptier.
-constexpr double kNearlyAll = 0.875;
+constexpr double kNearlyAll = 0.9;
 constexpr int64_t kUnreadablePauseUs = 10'000'000;
 constexpr int kMostLooks = 250;  // of 2 ms, for files that are about to be deleted
 
@@ -36,27 +36,35 @@ void DiskTierImpl::lower_ledger_limit() {
   ledger.set_limit_bytes(lowered_before ? std::min(ledger.limit_bytes(), limit) : limit);
 }
 
-// The epoch that costs least: of those whose dead share is nearly the largest, the oldest; 0 when
-// none has anything dead.
-uint32_t DiskTierImpl::choose_epoch() const {
+// Of those whose dead share is nearly the largest, the oldest.
+DiskTierImpl::Choice DiskTierImpl::choose_epoch() const {
   const int64_t now = system_clock().now_us();
   MutexLock lock(state_mutex_);
   double largest = 0;
-  std::vector<std::pair<uint32_t, double>> dead_shares;
+  std::vector<Choice> choices;
   for (const auto& [number, epoch] : epochs_) {
     // An empty row is an epoch whose metadata was lost: what lies in it is not known, so drop it.
-    if (epoch.bytes == 0 && !is_open(number)) return number;
+    if (epoch.bytes == 0 && !is_open(number)) return {number, 1};
     if (now < epoch.not_before_us || epoch.dead_bytes() == 0) continue;
     // An open one is as large as it will be.
-    const uint64_t bytes = is_open(number) ? std::max(epoch.bytes, sizes_.epoch_bytes) : epoch.bytes;
+    const uint64_t least = is_open(number) ? sizes_.epoch_bytes : 0;
+    const uint64_t bytes = std::max(epoch.bytes, least);
     const double share = static_cast<double>(epoch.dead_bytes()) / static_cast<double>(bytes);
-    dead_shares.emplace_back(number, share);
+    choices.push_back({number, share});
     largest = std::max(largest, share);
   }
-  for (const auto& [number, share] : dead_shares) {
-    if (share >= largest * kNearlyAll) return number;
+  for (const Choice& choice : choices) {
+    if (choice.dead_share >= largest * kNearlyAll) return choice;
   }
-  return 0;
+  return {};
+}
+
+double DiskTierImpl::next_dead_share() const {
+  {
+    MutexLock lock(state_mutex_);
+    if (!all_seen_) return 0;
+  }
+  return choose_epoch().dead_share;
 }
 
 // A sealed epoch that is worth a rewriting for the number of its files alone; 0: none.
@@ -83,7 +91,7 @@ Result<bool> DiskTierImpl::make_room_slice(uint64_t stored_bytes) {
     // What waits in memory is counted generously; on disk it may fit.
     if (!has_room(stored_bytes) && dirty_) EMBER_TRY(flush_now());
     if (has_room(stored_bytes)) return false;
-    const uint32_t epoch = choose_epoch();
+    const uint32_t epoch = choose_epoch().epoch;
     if (epoch == 0) return check_room(stored_bytes).error();
     EMBER_TRY(begin_reclaim(epoch, false));
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/check.h"
 #include "store/disk/disk_tier_impl.h"
 #include "store/disk/rocksdb_status.h"
 
@@ -39,14 +40,25 @@ bool can_seek(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* meta, const std::str
 
 std::string first_key(MetaKind kind) { return std::string(1, static_cast<char>(kind)); }
 
+// Of the keys of a kind, where a share's begin.
+std::string share_key(MetaKind kind, uint32_t share) {
+  std::string key = first_key(kind);
+  if (share < DiskTier::kScanShares) {
+    key.push_back(static_cast<char>(share * (256 / DiskTier::kScanShares)));
+  } else {
+    ++key[0];
+  }
+  return key;
+}
+
 }  // namespace
 
-// The rows of one kind, in the order of their keys, from `from` on. A damaged table block hides
-// some keys: the walk goes on with the first one behind it.
+// The rows of one kind, in the order of their keys, from `from` on and before `end`. A damaged
+// table block hides some keys: the walk goes on with the first one behind it.
 class MetaWalk {
  public:
-  MetaWalk(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* meta, std::string from)
-      : db_(db), meta_(meta), last_(std::move(from)) {
+  MetaWalk(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* meta, std::string from, std::string end)
+      : db_(db), meta_(meta), last_(std::move(from)), end_(std::move(end)) {
     seek();
   }
 
@@ -69,7 +81,7 @@ class MetaWalk {
   }
   void settle() {
     const char kind = last_[0];
-    valid_ = it_->Valid() && it_->key()[0] == kind;
+    valid_ = it_->Valid() && it_->key().ToStringView() < end_;
     if (valid_) {
       last_.assign(it_->key().data(), it_->key().size());
       return;
@@ -81,22 +93,24 @@ class MetaWalk {
         readable_from(db_, meta_, static_cast<MetaKind>(kind), key_number(last_));
     if (!behind) return;
     last_ = number_key(static_cast<MetaKind>(kind), *behind);
-    seek();
+    if (last_ < end_) seek();
   }
 
   rocksdb::DB& db_;
   rocksdb::ColumnFamilyHandle* meta_;
   std::unique_ptr<rocksdb::Iterator> it_;
   std::string last_;
+  std::string end_;
   bool valid_ = false;
   uint64_t gaps_ = 0;
   rocksdb::Status damage_;
 };
 
-// Block records and their touch records, which lie in the same order.
+// Block records of a share and their touch records, which lie in the same order.
 struct DiskTierImpl::RecordWalk {
-  RecordWalk(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* meta, std::string from)
-      : blocks(db, meta, from), touches(db, meta, touch_place(std::move(from))) {}
+  RecordWalk(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* meta, uint32_t share, std::string from)
+      : blocks(db, meta, from, share_key(MetaKind::kBlock, share + 1)),
+        touches(db, meta, touch_place(std::move(from)), share_key(MetaKind::kTouch, share + 1)) {}
 
   // The place of the touch record of a block's key.
   static std::string touch_place(std::string key) {
@@ -106,8 +120,9 @@ struct DiskTierImpl::RecordWalk {
   // That of the block where `blocks` stands. A lost one costs an age and a count, nothing else.
   TouchRecord touch() {
     const std::string_view hash = blocks.key().substr(1);
-    while (touches.valid() && touches.key().substr(1) < hash) touches.next();
-    if (!touches.valid() || touches.key().substr(1) != hash) return {};
+    int order = -1;
+    while (touches.valid() && (order = touches.key().substr(1).compare(hash)) < 0) touches.next();
+    if (!touches.valid() || order != 0) return {};
     return decode_touch(touches.key(), touches.value()).value_or(TouchRecord{});
   }
 
@@ -145,9 +160,11 @@ Status DiskTierImpl::load_state(bool all) {
     erased_.clear();
     stored_bytes_ = raw_bytes_ = 0;
     all_seen_ = false;
-    unseen_from_.clear();
+    seen_ = {};
+    records_hidden_ = false;
     damage_note_.clear();
-    MetaWalk walk(*db_, meta_, first_key(MetaKind::kEpoch));
+    const std::string first = first_key(MetaKind::kEpoch);
+    MetaWalk walk(*db_, meta_, first, share_key(MetaKind::kEpoch, kScanShares));
     for (; walk.valid(); walk.next()) {
       const std::optional<uint32_t> epoch = epoch_of_key(walk.key());
       if (!epoch) continue;
@@ -173,97 +190,118 @@ Status DiskTierImpl::load_state(bool all) {
 }
 
 Status DiskTierImpl::see_all_places() {
-  while (true) {
-    std::string cursor;
-    {
-      MutexLock lock(state_mutex_);
-      if (all_seen_) return {};
-      cursor = unseen_from_;
+  for (uint32_t share = 0; share < kScanShares; ++share) {
+    while (true) {
+      ScanFrom from{share, {}};
+      {
+        MutexLock lock(state_mutex_);
+        if (all_seen_) return {};
+        if (seen_[share].all) break;
+        from.cursor = seen_[share].up_to;
+      }
+      EMBER_TRY(scan_now(from, kWalkStep, [](const BlockRecord&, const TouchRecord&) {}));
     }
-    EMBER_TRY(scan_now(cursor, kWalkStep));
   }
+  return {};
 }
 
-Result<DiskTier::ScanStep> DiskTierImpl::scan(const std::string& cursor, size_t most) {
+Result<DiskTier::ScanStep> DiskTierImpl::scan(const ScanFrom& from, size_t most,
+                                              const RecordVisitor& visit) {
+  EMBER_CHECK(from.share < kScanShares, "no such share of the walk");
   std::shared_lock hold(db_mutex_);
   if (db_ == nullptr) return Error{ErrorCode::kIo, doing("closed: " + seam_.health->text())};
-  return scan_now(cursor, most);
+  return scan_now(from, most, visit);
 }
 
 // The walk of the step before, where this one goes on from it: a new one costs reads of its own in
 // every table.
-std::shared_ptr<DiskTierImpl::RecordWalk> DiskTierImpl::take_walk(const std::string& cursor) {
+std::shared_ptr<DiskTierImpl::RecordWalk> DiskTierImpl::take_walk(const ScanFrom& from) {
   {
     MutexLock lock(walk_mutex_);
-    if (walk_ != nullptr && walk_->blocks.key() == cursor) return std::exchange(walk_, nullptr);
+    std::shared_ptr<RecordWalk>& left = walks_[from.share];
+    if (left != nullptr && left->blocks.key() == from.cursor) return std::exchange(left, nullptr);
   }
-  return std::make_shared<RecordWalk>(*db_, meta_,
-                                      cursor.empty() ? first_key(MetaKind::kBlock) : cursor);
+  std::string first = from.cursor.empty() ? share_key(MetaKind::kBlock, from.share) : from.cursor;
+  return std::make_shared<RecordWalk>(*db_, meta_, from.share, std::move(first));
 }
 
-Result<DiskTier::ScanStep> DiskTierImpl::scan_now(const std::string& cursor, size_t most) {
+Result<DiskTier::ScanStep> DiskTierImpl::scan_now(const ScanFrom& from, size_t most,
+                                                  const RecordVisitor& visit) {
   ScanStep step;
-  step.found.records.reserve(std::min<size_t>(most, kWalkStep));
-  const std::shared_ptr<RecordWalk> walk = take_walk(cursor);
+  std::vector<SeenPlace> places;
+  places.reserve(std::min<size_t>(most, kWalkStep));
+  const std::shared_ptr<RecordWalk> walk = take_walk(from);
   MetaWalk& blocks = walk->blocks;
-  for (; blocks.valid() && step.found.records.size() < most; blocks.next()) {
-    Result<std::optional<BlockRecord>> record = record_of(blocks.key(), blocks.value());
-    if (!record.ok()) {
-      ++step.found.unreadable;
+  BlockRecord record;
+  for (; blocks.valid() && step.found < most; blocks.next()) {
+    const Result<bool> readable = read_row(blocks.key(), blocks.value(), record);
+    if (!readable.ok()) {
+      ++step.unreadable;
       continue;
     }
-    if (!*record) {
-      ++step.found.forgotten;
+    if (!*readable) {
+      ++step.forgotten;
       note_forgotten(blocks.key());
       continue;
     }
-    step.found.records.emplace_back(std::move(**record), walk->touch());
+    ++step.found;
+    places.emplace_back(record.hash, place_of(record));
+    visit(record, walk->touch());
   }
-  step.found.unreadable += blocks.gaps() - std::exchange(walk->told_gaps, blocks.gaps());
+  step.unreadable += blocks.gaps() - std::exchange(walk->told_gaps, blocks.gaps());
   step.done = !blocks.valid();
   step.cursor = std::string(blocks.key());
-  see(step, cursor);
-  if (blocks.gaps() > 0) {
-    MutexLock lock(state_mutex_);
-    if (step.done && places_.empty()) {
-      return rocksdb_error(blocks.damage(), doing("none of its block records can be read"));
-    }
-    damage_note_ = "some block records are unreadable: " + blocks.damage().ToString();
-  }
+  EMBER_TRY(see(step, from, places, *walk));
   if (!step.done) {
     MutexLock lock(walk_mutex_);
-    walk_ = walk;
+    walks_[from.share] = walk;
   }
   return step;
 }
 
 // Notes where the found records lie, unless something newer is known of them.
-void DiskTierImpl::see(const ScanStep& step, const std::string& cursor) {
+Status DiskTierImpl::see(const ScanStep& step, const ScanFrom& from,
+                         std::span<const SeenPlace> places, const RecordWalk& walk) {
   MutexLock lock(state_mutex_);
-  if (all_seen_) return;
-  for (const auto& [record, touch] : step.found.records) {
-    if (record.epoch == 0 || record.epoch > kMaxEpoch) continue;
-    if (places_.count(record.hash) > 0 || erased_.count(record.hash) > 0) continue;
-    place_block(record.hash, place_of(record));
+  const rocksdb::Status& damage = walk.blocks.damage();
+  if (!damage.ok()) {
+    records_hidden_ = true;
+    damage_note_ = "some block records are unreadable: " + damage.ToString();
   }
-  if (cursor > unseen_from_) return;
-  if (step.cursor > unseen_from_) unseen_from_ = step.cursor;
-  if (!step.done) return;
-  all_seen_ = true;
-  erased_.clear();
-  unseen_from_.clear();
-  for (auto& [number, epoch] : epochs_) epoch.bytes = std::max(epoch.bytes, epoch.live_bytes);
+  if (!all_seen_) {
+    for (const auto& [hash, place] : places) {
+      if (place.epoch == 0 || place.epoch > kMaxEpoch) continue;
+      if (places_.count(hash) == 0 && erased_.count(hash) == 0) add_place(hash, place);
+    }
+    SeenShare& seen = seen_[from.share];
+    if (from.cursor <= seen.up_to) {
+      seen.up_to = std::max(seen.up_to, step.cursor);
+      seen.all = seen.all || step.done;
+    }
+    all_seen_ = std::all_of(seen_.begin(), seen_.end(), [](const auto& one) { return one.all; });
+    if (all_seen_) {
+      erased_.clear();
+      for (auto& [number, epoch] : epochs_) epoch.bytes = std::max(epoch.bytes, epoch.live_bytes);
+    }
+  }
+  if (!step.done || !all_seen_ || !places_.empty() || !records_hidden_) return {};
+  return {ErrorCode::kCorruption,
+          doing("none of its block records can be read: " + damage_note_)};
 }
 
 Result<DiskTier::Listing> DiskTierImpl::list() {
   Listing listing;
-  ScanStep step;
-  while (!step.done) {
-    EMBER_ASSIGN(step, scan(step.cursor, kWalkStep));
-    listing.unreadable += step.found.unreadable;
-    listing.forgotten += step.found.forgotten;
-    std::move(step.found.records.begin(), step.found.records.end(),
-              std::back_inserter(listing.records));
+  const auto keep = [&listing](const BlockRecord& record, const TouchRecord& touch) {
+    listing.records.emplace_back(record, touch);
+  };
+  for (ScanFrom from; from.share < kScanShares; from = {from.share + 1, {}}) {
+    for (bool done = false; !done;) {
+      EMBER_ASSIGN(ScanStep step, scan(from, kWalkStep, keep));
+      listing.unreadable += step.unreadable;
+      listing.forgotten += step.forgotten;
+      from.cursor = std::move(step.cursor);
+      done = step.done;
+    }
   }
   return listing;
 }

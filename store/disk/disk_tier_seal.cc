@@ -24,6 +24,14 @@ Result<std::string> DiskTierImpl::row_of(const BlockRecord& record) const {
 
 Result<std::optional<BlockRecord>> DiskTierImpl::record_of(std::string_view key,
                                                            std::string_view row) const {
+  BlockRecord record;
+  EMBER_ASSIGN(const bool readable, read_row(key, row, record));
+  if (!readable) return std::optional<BlockRecord>();
+  return std::optional<BlockRecord>(std::move(record));
+}
+
+Result<bool> DiskTierImpl::read_row(std::string_view key, std::string_view row,
+                                    BlockRecord& record) const {
   const std::optional<BlockHash> hash = hash_of_key(key);
   if (!hash) {
     return Error{ErrorCode::kCorruption, doing("a record has a key of another form")};
@@ -31,9 +39,9 @@ Result<std::optional<BlockRecord>> DiskTierImpl::record_of(std::string_view key,
   std::string opened;
   EMBER_ASSIGN(const std::optional<std::string_view> plain,
                plain_form(options_.sealer.get(), {ValueKind::kRecord, hash->view()}, row, opened));
-  if (!plain) return std::optional<BlockRecord>();
-  EMBER_ASSIGN(BlockRecord record, decode_record(*plain));
-  if (record.hash == *hash) return std::optional<BlockRecord>(std::move(record));
+  if (!plain) return false;
+  EMBER_TRY(decode_record(*plain, record));
+  if (record.hash == *hash) return true;
   return Error{ErrorCode::kCorruption,
                doing("block " + hash->hex() + " has the record of " + record.hash.hex())};
 }

@@ -73,12 +73,15 @@ void DiskTierImpl::keep_ballast() {
 Result<std::vector<StoredBlock>> DiskTierImpl::stored_blocks() {
   EMBER_TRY(see_all_places());
   std::vector<StoredBlock> blocks;
-  ScanStep step;
-  while (!step.done) {
-    EMBER_ASSIGN(step, scan_now(step.cursor, kScanStep));
-    for (const auto& [record, touch] : step.found.records) {
-      blocks.push_back({record.hash, record.parent, record.position, record.epoch,
-                        record.stored_bytes()});
+  const auto keep = [&blocks](const BlockRecord& record, const TouchRecord&) {
+    blocks.push_back({record.hash, record.parent, record.position, record.epoch,
+                      record.stored_bytes()});
+  };
+  for (ScanFrom from; from.share < kScanShares; from = {from.share + 1, {}}) {
+    for (bool done = false; !done;) {
+      EMBER_ASSIGN(ScanStep step, scan_now(from, kScanStep, keep));
+      from.cursor = std::move(step.cursor);
+      done = step.done;
     }
   }
   return blocks;

@@ -145,6 +145,11 @@ void DiskTierImpl::forget_block(const BlockHash& hash) {
 void DiskTierImpl::place_block(const BlockHash& hash, const Place& place) {
   forget_block(hash);
   erased_.erase(hash);
+  add_place(hash, place);
+}
+
+// Of a block that has none.
+void DiskTierImpl::add_place(const BlockHash& hash, const Place& place) {
   places_.put(hash, place);
   stored_bytes_ += place.stored_bytes;
   raw_bytes_ += place.raw_bytes;

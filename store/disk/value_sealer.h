@@ -22,6 +22,7 @@ enum class ValueKind : char {
   kRecord = 'b',  // key: block hash
   kTurn = 'c',    // heads and turns; key: as in conversations_format.h
   kTail = 't',    // key: block hash
+  kShadows = 's',  // key: number of the frame (store/cache/shadow_file.h)
 };
 
 struct ValuePlace {

@@ -147,7 +147,7 @@ TEST(DuelTest, TheLeadChangesOnlyForOnePerCent) {
 
 TEST(DuelTest, ScoresAndMembersOutliveAReopening) {
   Duel duel(EvictionPolicy::kAuto, 20);
-  duel.recall_scores({.leaf_lru = 100, .s3_fifo = 120});
+  duel.recall_scores({.leaf_lru = 100, .s3_fifo = 120}, EvictionPolicy::kS3Fifo);
   EXPECT_EQ(duel.leader(), EvictionPolicy::kS3Fifo);
   duel.recall(5, true);
   duel.recall(6, false);
@@ -161,6 +161,42 @@ TEST(DuelTest, ScoresAndMembersOutliveAReopening) {
   shadow.request(std::vector<ShadowId>{9}, nullptr);
   EXPECT_FALSE(shadow.holds(1));
   EXPECT_TRUE(shadow.holds(2) && shadow.holds(3) && shadow.holds(9));
+}
+
+// A duel that was written down and recalled goes on as if nothing had been.
+TEST(DuelTest, WhatIsRecalledGoesOnAsBefore) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Prng prng(seed);
+    const size_t capacity = 2 + prng.below(60);
+    Duel duel(EvictionPolicy::kAuto, capacity);
+    for (int i = 0; i < 200; ++i) duel.request(chain_of(prng, 20));
+    std::vector<ShadowMark> marks;
+    duel.begin_walk();
+    while (!duel.walk(7, marks)) {
+    }
+    Duel recalled(EvictionPolicy::kAuto, capacity);
+    recalled.recall_scores(duel.scores(), duel.leader());
+    for (auto mark = marks.rbegin(); mark != marks.rend(); ++mark) recalled.recall(*mark);
+    for (int i = 0; i < 200; ++i) {
+      const std::vector<ShadowId> chain = chain_of(prng, 20);
+      const Duel::Change expected = duel.request(chain);
+      const Duel::Change found = recalled.request(chain);
+      ASSERT_EQ(found.leader_changed, expected.leader_changed);
+      ASSERT_TRUE(std::equal(found.ids.begin(), found.ids.end(), expected.ids.begin(),
+                             expected.ids.end()));
+    }
+    ASSERT_EQ(recalled.scores().s3_fifo, duel.scores().s3_fifo);
+  }
+}
+
+TEST(DuelTest, AWalkGoesOnBetweenRequests) {
+  Prng prng(1);
+  Duel duel(EvictionPolicy::kAuto, 40);
+  for (int i = 0; i < 50; ++i) duel.request(chain_of(prng, 20));
+  std::vector<ShadowMark> marks;
+  duel.begin_walk();
+  while (!duel.walk(5, marks)) duel.request(chain_of(prng, 3));
+  EXPECT_GE(marks.size(), 80u) << "both shadows are told";
 }
 
 TEST(DuelTest, AnExtensionIsHeldWithItsChain) {

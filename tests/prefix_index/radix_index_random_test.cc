@@ -146,7 +146,7 @@ class History {
       block.last_use = now_;
       if (hit) ++block.hits;
     }
-    index_.touch(touched, now_, hit);
+    for (BlockId block : touched) index_.touch(block, now_, hit);
   }
   void set_build() {
     NaiveBlock* block = pick();

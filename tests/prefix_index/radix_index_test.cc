@@ -138,7 +138,7 @@ TEST_F(RadixIndexTest, SplitAndJoinKeepNumbersTokensAndState) {
   }
   index_.set_place(chain[2], Tier::kHost, 42);
   index_.set_damaged(chain[7], true);
-  index_.touch({chain[8]}, 100, true);
+  index_.touch(chain[8], 100, true);
   std::vector<BlockEntry> before;
   for (BlockId block : chain) before.push_back(index_.entry(block));
   const auto expect_as_before = [&](BlockId branched) {

@@ -17,8 +17,8 @@ class FaultyTier final : public DiskTier {
       : tier_(std::move(tier)), weather_(std::move(weather)) {}
 
   Result<Listing> list() override { return tier_->list(); }
-  Result<ScanStep> scan(const std::string& cursor, size_t most) override {
-    return tier_->scan(cursor, most);
+  Result<ScanStep> scan(const ScanFrom& from, size_t most, const RecordVisitor& visit) override {
+    return tier_->scan(from, most, visit);
   }
   Result<std::optional<BlockRecord>> read_record(const BlockHash& hash) override {
     if (strikes(weather_->failing_reads)) return Error{ErrorCode::kIo, "the weather: no record"};

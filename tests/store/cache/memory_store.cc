@@ -34,17 +34,20 @@ class MemoryDisk final : public DiskTier {
     }
     return listing;
   }
-  Result<ScanStep> scan(const std::string& cursor, size_t most) override {
+  Result<ScanStep> scan(const ScanFrom& from, size_t most, const RecordVisitor& visit) override {
     if (store_.before_scan) EMBER_TRY(store_.before_scan());
     MutexLock lock(store_.mutex);
     ScanStep step;
-    auto next = store_.blocks.begin();
-    while (next != store_.blocks.end() && next->first.view() <= cursor) ++next;
-    for (; next != store_.blocks.end() && step.found.records.size() < most; ++next) {
-      step.found.records.emplace_back(next->second.record, next->second.touch);
-      step.cursor = std::string(next->first.view());
+    step.done = true;
+    for (const auto& [hash, block] : store_.blocks) {
+      const bool in_share = hash.bytes[0] * kScanShares / 256 == from.share;
+      if (!in_share || (!from.cursor.empty() && hash.view() <= from.cursor)) continue;
+      step.done = step.found < most;
+      if (!step.done) break;
+      visit(block.record, block.touch);
+      ++step.found;
+      step.cursor = std::string(hash.view());
     }
-    step.done = next == store_.blocks.end();
     return step;
   }
   Result<std::optional<BlockRecord>> read_record(const BlockHash& hash) override {

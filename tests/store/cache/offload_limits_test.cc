@@ -111,7 +111,7 @@ TEST(OffloadLimitsTest, IndexKeepsItsShareOfRam) {
   CacheHarness harness({.index_bytes = kShare}, store);
   for (uint64_t id = 0; id < 500; ++id) {
     harness.feed(CacheHarness::tokens(id, kSpan * 10), false);
-    if (id % 8 == 7) harness.sync();
+    if (id % 2 == 1) harness.sync();
   }
   harness.sync();
   harness.drain();

@@ -66,6 +66,17 @@ TEST(OffloadPlanTest, CodesInOrderAsFarAsMemoryGoesAndWritesWhatIsCoded) {
   EXPECT_TRUE(step.write.empty()) << "the budget is used up";
 }
 
+TEST(OffloadPlanTest, ParentThatComesDownLastFindsRoomForItsPayload) {
+  std::vector<OffloadItem> items = {item(OffloadStage::kCopying),
+                                    item(OffloadStage::kHeld, false, 0),
+                                    item(OffloadStage::kHeld, false, 1)};
+  for (OffloadItem& each : items) each.coded = false;
+  OffloadView view;
+  view.items = items;
+  view.coded_blocks = 2;
+  EXPECT_EQ(plan_offload(view).code, (Indices{1})) << "the other place is the parent's";
+}
+
 TEST(OffloadPlanTest, RefusedBlockHoldsBackItsDescendantsOnly) {
   const std::vector<OffloadItem> items = {item(OffloadStage::kHeld, true, kNoItem, 100),
                                           item(OffloadStage::kHeld, false, 0),

@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include "tests/store/disk/disk_fill.h"
@@ -62,6 +64,48 @@ TEST_P(DiskTierPlaceTest, WhatWasFlushedComesBackAfterReopening) {
 
 INSTANTIATE_TEST_SUITE_P(Places, DiskTierPlaceTest,
                          testing::Values(ScratchFolder::kAnywhere, ScratchFolder::kDrive));
+
+// Shares of the walk, in any order and in small steps, show each record once.
+TEST(DiskTierTest, SharesOfTheWalkShowEachRecordOnce) {
+  ScratchFolder folder;
+  DiskTierOptions options = small_tier(folder.sub("blocks"), 64 * kMiB);
+  constexpr uint64_t kBlocks = 60;
+  {
+    auto tier = open_tier(options);
+    for (uint64_t id = 0; id < kBlocks; ++id) {
+      MadeBlock block = make_block(id, 1, 200);
+      put_ok(*tier, block);
+      const auto hits = static_cast<uint32_t>(id);
+      const std::pair<BlockHash, TouchRecord> touch{block.record.hash, {1, hits}};
+      ASSERT_TRUE(tier->touch({&touch, 1}).ok());
+    }
+    ASSERT_TRUE(tier->flush().ok());
+  }
+  options.scan_later = true;
+  auto tier = open_tier(options);
+  std::set<BlockHash> found;
+  constexpr uint32_t kShares = DiskTier::kScanShares;
+  std::array<DiskTier::ScanFrom, kShares> from;
+  std::array<BlockHash, kShares> last;
+  std::vector<uint32_t> open;
+  for (uint32_t share = 0; share < kShares; ++share) open.push_back(from[share].share = share);
+  while (!open.empty()) {
+    std::rotate(open.begin(), open.begin() + 1, open.end());
+    const uint32_t share = open.back();
+    auto step = tier->scan(from[share], 2, [&](const auto& record, const auto& touch) {
+      EXPECT_TRUE(found.insert(record.hash).second);
+      EXPECT_EQ(touch.hits, record.position);
+      EXPECT_EQ(record.hash.bytes[0] * kShares / 256, share);
+      EXPECT_LT(std::exchange(last[share], record.hash), record.hash);
+    });
+    ASSERT_TRUE(step.ok());
+    EXPECT_LE(step->found, 2u);
+    from[share].cursor = step->cursor;
+    if (step->done) open.pop_back();
+  }
+  EXPECT_EQ(found.size(), kBlocks);
+  EXPECT_EQ(tier->stats().blocks, kBlocks);
+}
 
 TEST(DiskTierTest, ErasedBlockIsGoneAndAbsentIsNoError) {
   ScratchFolder folder;

@@ -1,0 +1,190 @@
+// The gathered records, and the walk from each parent to its children.
+#include "store/cache/record_harvest.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <span>
+#include <utility>
+
+namespace ember {
+namespace {
+
+constexpr uint32_t kNone = 0xffffffffu;
+constexpr uint32_t kPrefetchAhead = 16;
+
+// The trees among the records of a harvest, as numbers alone.
+class Families {
+ public:
+  explicit Families(const RecordHarvest& harvest)
+      : harvest_(harvest),
+        first_child_(harvest.end(), kNone),
+        next_sibling_(harvest.end(), kNone) {}
+
+  // Children stand beside their siblings; records whose parent is not here are the roots.
+  void link() {
+    hash_all();
+    for (uint32_t number = 0; number < harvest_.end(); ++number) {
+      prefetch_parent_of(number + kPrefetchAhead);
+      if (!harvest_.has(number)) continue;
+      const RecordHarvest::Row& row = harvest_.row(number);
+      const uint32_t parent = row.position == 0 ? kNone : find(row.parent);
+      uint32_t& head = parent == kNone || parent == number ? roots_ : first_child_[parent];
+      next_sibling_[number] = std::exchange(head, number);
+    }
+    std::vector<uint32_t>().swap(heads_);
+    std::vector<uint32_t>().swap(next_in_chain_);
+  }
+
+  uint32_t roots() const { return roots_; }
+  uint32_t first_child(uint32_t number) const { return first_child_[number]; }
+  uint32_t next_sibling(uint32_t number) const { return next_sibling_[number]; }
+  bool only_child(uint32_t child) const { return next_sibling_[child] == kNone; }
+
+ private:
+  size_t bucket_of(const BlockHash& hash) const {
+    return std::hash<BlockHash>{}(hash) & (heads_.size() - 1);
+  }
+  void prefetch_parent_of(uint32_t number) const {
+    if (number >= harvest_.end() || !harvest_.has(number)) return;
+    __builtin_prefetch(&heads_[bucket_of(harvest_.row(number).parent)]);
+  }
+  void hash_all() {
+    heads_.assign(std::bit_ceil(harvest_.size() + 1), kNone);
+    next_in_chain_.assign(harvest_.end(), kNone);
+    for (uint32_t number = 0; number < harvest_.end(); ++number) {
+      if (!harvest_.has(number)) continue;
+      uint32_t& head = heads_[bucket_of(harvest_.row(number).hash)];
+      next_in_chain_[number] = std::exchange(head, number);
+    }
+  }
+  uint32_t find(const BlockHash& hash) const {
+    uint32_t number = heads_[bucket_of(hash)];
+    while (number != kNone && harvest_.row(number).hash != hash) number = next_in_chain_[number];
+    return number;
+  }
+
+  const RecordHarvest& harvest_;
+  std::vector<uint32_t> heads_;  // by hash
+  std::vector<uint32_t> next_in_chain_;
+  std::vector<uint32_t> first_child_;
+  std::vector<uint32_t> next_sibling_;
+  uint32_t roots_ = kNone;
+};
+
+// A sibling with what mostly decides: its first two token ids, as the index orders them.
+struct Sibling {
+  uint64_t first_tokens = 0;
+  uint32_t number = 0;
+};
+
+uint64_t first_tokens_of(TokenSpan tokens) {
+  const auto ordered = [](TokenId token) {
+    return static_cast<uint32_t>(token) ^ 0x80000000u;  // token ids are signed
+  };
+  const uint64_t second = tokens.size() > 1 ? ordered(tokens[1]) : 0;
+  return (uint64_t{ordered(tokens[0])} << 32) | second;
+}
+
+// In the order of the index, so that each is put behind those that are there.
+void sort_siblings(const RecordHarvest& harvest, std::span<Sibling> siblings) {
+  std::sort(siblings.begin(), siblings.end(), [&](const Sibling& a, const Sibling& b) {
+    if (a.first_tokens != b.first_tokens) return a.first_tokens < b.first_tokens;
+    const TokenSpan left = harvest.tokens(a.number);
+    const TokenSpan right = harvest.tokens(b.number);
+    return std::lexicographical_compare(left.begin(), left.end(), right.begin(), right.end());
+  });
+}
+
+}  // namespace
+
+void RecordHarvest::add(const BlockRecord& record, const TouchRecord& touch) {
+  if (chunks_.empty() || chunks_.back().rows.size() == kChunk) {
+    Chunk& chunk = chunks_.emplace_back();
+    chunk.rows.reserve(kChunk);  // never to be moved
+    chunk.tokens.reserve(size_t{kChunk} * block_tokens_);
+  }
+  constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
+  Chunk& chunk = chunks_.back();
+  chunk.rows.push_back({
+      .hash = record.hash,
+      .parent = record.parent,
+      .numerics_build = record.numerics_build,
+      .last_use_unix_us = touch.last_use_unix_us,
+      .hits = touch.hits,
+      .position = record.position,
+      .epoch = record.epoch,
+      .stored_bytes = static_cast<uint32_t>(std::min(record.stored_bytes(), kMost)),
+      .scope = name_number(record.scope),
+      .publisher = name_number(record.publisher)});
+  chunk.tokens.insert(chunk.tokens.end(), record.tokens.begin(), record.tokens.end());
+  ++size_;
+}
+
+uint32_t RecordHarvest::name_number(const std::string& name) {
+  const auto next = static_cast<uint32_t>(names_.size());
+  const auto [known, added] = name_numbers_.try_emplace(name, next);
+  if (added) names_.push_back(name);
+  return known->second;
+}
+
+void RecordHarvest::append(RecordHarvest&& other) {
+  std::vector<uint32_t> numbers;
+  for (const std::string& name : other.names_) numbers.push_back(name_number(name));
+  for (Chunk& chunk : other.chunks_) {
+    for (Row& row : chunk.rows) {
+      row.scope = numbers[row.scope];
+      row.publisher = numbers[row.publisher];
+    }
+    chunks_.push_back(std::move(chunk));
+  }
+  size_ += std::exchange(other.size_, 0);
+  other.chunks_.clear();
+}
+
+void RecordHarvest::prefetch(uint32_t number) const {
+  const char* row = reinterpret_cast<const char*>(&this->row(number));
+  __builtin_prefetch(row);
+  __builtin_prefetch(row + 64);
+  const TokenSpan ids = tokens(number);
+  const char* bytes = reinterpret_cast<const char*>(ids.data());
+  for (size_t at = 0; at < ids.size_bytes(); at += 64) __builtin_prefetch(bytes + at);
+}
+
+RecordHarvest::Order RecordHarvest::parents_first() const {
+  Families families(*this);
+  families.link();
+  Order order;
+  order.places.reserve(size_);
+  std::vector<uint32_t> open;  // the next one is at the back
+  std::vector<Sibling> siblings;
+  const auto open_all = [&](uint32_t first) {
+    siblings.clear();
+    for (uint32_t child = first; child != kNone; child = families.next_sibling(child)) {
+      siblings.push_back({first_tokens_of(tokens(child)), child});
+    }
+    sort_siblings(*this, siblings);
+    for (size_t i = siblings.size(); i-- > 0;) open.push_back(siblings[i].number);
+  };
+  open_all(families.roots());
+  bool begins_run = true;
+  while (!open.empty()) {
+    const uint32_t number = open.back();
+    open.pop_back();
+    order.places.push_back({number, 0, begins_run});
+    const uint32_t child = families.first_child(number);
+    begins_run = child == kNone || !families.only_child(child);
+    if (child == kNone) ++order.leaves;
+    if (begins_run) {
+      open_all(child);
+    } else {
+      open.push_back(child);
+    }
+  }
+  for (size_t at = order.places.size(); at-- > 1;) {
+    if (!order.places[at].begins_run) order.places[at - 1].run = order.places[at].run + 1;
+  }
+  return order;
+}
+
+}  // namespace ember
