@@ -64,8 +64,6 @@ Result<StoreParts> StoreParts::open(const std::string& path, const DiskPlan& pla
   if (!parts.writable) {
     add_reason(parts.reason, "opened for reading: " + why_not_writable(path));
   }
-  const std::string open_to_others = parts.directory->open_to_others();
-  if (!open_to_others.empty()) add_reason(parts.reason, open_to_others);
   parts.quarantine = Quarantine::open(parts.directory->path() + "/quarantine",
                                       plan.quarantine_bytes, !parts.writable);
   const uint64_t turns_memtable = std::min(kConversationsMemtableBytes, memtable_bytes / 4);
@@ -87,6 +85,8 @@ Result<StoreParts> StoreParts::open(const std::string& path, const DiskPlan& pla
   turns.memtable_bytes = turns_memtable;
   turns.sealer = parts.directory->sealer();
   EMBER_TRY(parts.open_conversations_of(turns, base));
+  const std::string open_to_others = parts.directory->open_to_others();
+  if (!open_to_others.empty()) add_reason(parts.reason, open_to_others);
   return parts;
 }
 

@@ -118,6 +118,17 @@ class LimitedWriter final : public rocksdb::FSWritableFileOwnerWrapper {
   std::shared_ptr<FileLedger> ledger_;
 };
 
+// RocksDB makes a file before wrap() can close it to others: a kill between the two leaves it open.
+void close_files_below(const std::string& root) {
+  std::error_code error;
+  std::filesystem::recursive_directory_iterator it(root, error), end;
+  for (; !error && it != end; it.increment(error)) {
+    std::error_code gone;
+    const bool file = it->symlink_status(gone).type() == std::filesystem::file_type::regular;
+    if (file && !gone) ::chmod(it->path().c_str(), 0600);
+  }
+}
+
 }  // namespace
 
 void FileLedger::scan(const std::string& root) {
@@ -226,6 +237,7 @@ LimitedFileSystem::LimitedFileSystem(const std::shared_ptr<rocksdb::FileSystem>&
       ledger_(std::make_shared<FileLedger>(options.limit_bytes)),
       read_only_(options.read_only) {
   ledger_->scan(options.root);
+  if (!read_only_) close_files_below(options.root);
 }
 
 IOStatus LimitedFileSystem::refuse_if_read_only(const std::string& path) const {

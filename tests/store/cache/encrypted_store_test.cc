@@ -226,6 +226,15 @@ TEST_F(EncryptedStoreTest, AllOfAUsedStoreIsForItsOwnerAlone) {
   }
 }
 
+TEST_F(EncryptedStoreTest, FilesThatAKillLeftOpenAreClosed) {
+  use("store", false);
+  const std::string current = folder_.sub("store/blocks/CURRENT");
+  fs::permissions(current, fs::perms::others_read, fs::perm_options::add);
+  CacheHarness harness(options("store", false), unused_);
+  EXPECT_EQ(harness.cache().health().reason, "");
+  EXPECT_EQ(fs::status(current).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+}
+
 TEST_F(EncryptedStoreTest, ModesThatAreTooOpenAreSaid) {
   use("store", false);
   fs::permissions(folder_.sub("store/blocks"), fs::perms::group_read, fs::perm_options::add);
