@@ -67,7 +67,7 @@ class Replay {
       EMBER_ASSIGN(const DiskPlan disk, disk_plan());
       cache_options_.store_path = options_.directory;
       EMBER_ASSIGN(parts,
-                   StoreParts::open(options_.directory, disk, kMemtableBytes, kMiB));
+                   StoreParts::open(options_.directory, disk, memtable_bytes(disk), kMiB));
     }
     EMBER_ASSIGN(cache_, BlockCacheImpl::make(cache_options_, CacheTuning{}, plan,
                                               std::move(parts), *device_));
@@ -103,11 +103,14 @@ class Replay {
  private:
   static constexpr size_t kCensusEvery = 1000;
   static constexpr size_t kMostIdleSteps = 60'000;
-  static constexpr uint64_t kMemtableBytes = 32 * kMiB;
 
   bool on_disk() const { return !options_.directory.empty() || options_.open_disk; }
   Tier measured() const { return on_disk() ? Tier::kDisk : Tier::kHost; }
 
+  // In proportion to the store: what is not flushed yet takes of its room.
+  static uint64_t memtable_bytes(const DiskPlan& disk) {
+    return std::clamp(disk.blocks_bytes / 64, 2 * kMiB, 32 * kMiB);
+  }
   // So much that the share of the blocks is what their payload comes to.
   Result<DiskPlan> disk_plan() const {
     DiskPlan plan;

@@ -83,8 +83,13 @@ TEST(DiskPlanTest, SharesAddUp) {
   for (uint64_t disk = kLeastDiskBytes; disk < (uint64_t{1} << 40); disk = disk * 3 + 77) {
     const auto plan = plan_disk(disk);
     ASSERT_TRUE(plan.ok());
+<<<<<<< HEAD
     EXPECT_EQ(plan->blocks_bytes + plan->ballast_bytes + plan->conversations_bytes +
                   plan->quarantine_bytes + plan->shadows_bytes + kStoreFilesBytes,
+=======
+    EXPECT_EQ(plan->blocks_bytes + plan->conversations_bytes + plan->quarantine_bytes +
+                  plan->shadows_bytes + kStoreFilesBytes,
+>>>>>>> main
               disk);
     EXPECT_GT(plan->ballast_bytes, plan_epochs(plan->blocks_bytes).epoch_bytes);
     EXPECT_GT(plan->blocks_bytes, disk / 2);

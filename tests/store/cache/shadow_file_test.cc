@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/prng.h"
+#include "store/disk/vault.h"
 #include "tests/support/temp_folder.h"
 
 namespace ember {
@@ -59,6 +62,27 @@ TEST(ShadowFileTest, AFileThatWasNotFinishedLeavesTheOldOne) {
     ASSERT_TRUE(cut_short.begin(made_head()).ok());
   }
   EXPECT_EQ(read_shadow_frame(place, 0), made_marks(3, 1));
+}
+
+TEST(ShadowFileTest, SealedItOpensWithItsOwnKeysAlone) {
+  const TempFolder folder;
+  VaultOptions options;
+  options.store = folder.path();
+  auto vault = Vault::create(options, SecretKey::random(), HashSecret{});
+  ASSERT_TRUE(vault.ok()) << vault.error().message;
+  const ShadowPlace place{folder / "SHADOWS", std::shared_ptr<ValueSealer>(std::move(*vault))};
+  const std::vector<ShadowMark> first = made_marks(kMarksPerFrame, 1);
+  const std::vector<ShadowMark> second = made_marks(10, 9);
+  ShadowWriter writer(place);
+  ASSERT_TRUE(writer.begin(made_head()).ok() && writer.add(first).ok() && writer.add(second).ok());
+  ASSERT_TRUE(writer.finish().ok());
+  EXPECT_TRUE(read_shadow_head(place).has_value());
+  EXPECT_EQ(shadow_frames(place), 2u);
+  EXPECT_EQ(read_shadow_frame(place, 0), first);
+  EXPECT_EQ(read_shadow_frame(place, 1), second);
+  EXPECT_FALSE(read_shadow_head({place.path, nullptr}).has_value());
+  const std::string id(reinterpret_cast<const char*>(&first[0].id), sizeof first[0].id);
+  EXPECT_EQ(read_file(place.path).find(id), std::string::npos) << "in clear";
 }
 
 TEST(ShadowFileTest, AChangedByteIsNeverBelieved) {
