@@ -237,8 +237,8 @@ class Bench {
     }
   }
 
-  // The cache decides who goes: a random block each time, in the cache's portions, until an epoch is
-  // two thirds dead; only then is one retired. Begins full.
+  // The cache decides who goes: a random block each time, in the cache's portions, until an epoch
+  // is two thirds dead; only then is one retired. Begins full.
   void evicting_churn() {
     auto tier = open(options_.bytes);
     Blocks blocks(5, 256u << 10);
@@ -273,7 +273,8 @@ class Bench {
   }
 
   // Turns of 100 tokens, each flushed (they are 10 s apart, so that nothing joins two of them),
-  // and what can wait for a quiet moment done between them. Blocks of 7 groups: V2-Lite's as coded, and a small model's.
+  // and what can wait for a quiet moment done between them. Blocks of 7 groups:
+  // V2-Lite's as coded, and a small model's.
   void interactive(uint32_t group_kib, const char* use) {
     const uint64_t share = std::min(options_.bytes, group_kib * (uint64_t{2} << 20));
     auto tier = open(share);

@@ -19,8 +19,8 @@ bool has_no_parent(const OffloadItem& item) {
   return !item.parent_stored && item.parent_item == kNoItem;
 }
 
-// What can be coded now: of the first in the queue, as many as memory has room for. Never one behind
-// them: the payloads of children whose parent came down last would leave no room for the parent's.
+// What can be coded now: of the first in the queue, as many as memory has room for. Never one
+// behind them: payloads of children whose parent came down last would leave it no room.
 std::vector<size_t> codable(const OffloadView& view) {
   std::vector<size_t> indices;
   for (size_t i = 0; i < std::min(view.items.size(), view.coded_blocks); ++i) {
