@@ -2,11 +2,11 @@
 #include "store/disk/rocksdb_log_check.h"
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <iterator>
 
 #include "base/bytes.h"
+#include "store/disk/fast_crc32c.h"
 
 namespace ember {
 namespace {
@@ -20,22 +20,8 @@ constexpr size_t kSector = 512;
 // What a manifest's group of records that are synced together may come to.
 constexpr size_t kMostUnsyncedEdits = 8192;
 
-// CRC-32C (Castagnoli), one byte at a time: logs here are small.
-constexpr std::array<uint32_t, 256> make_crc_table() {
-  std::array<uint32_t, 256> table{};
-  for (uint32_t i = 0; i < 256; ++i) {
-    uint32_t crc = i;
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1u) != 0 ? 0x82f63b78u : 0u);
-    table[i] = crc;
-  }
-  return table;
-}
-constexpr std::array<uint32_t, 256> kCrcTable = make_crc_table();
-
 uint32_t masked_crc(std::string_view bytes) {
-  uint32_t crc = ~0u;
-  for (char c : bytes) crc = (crc >> 8) ^ kCrcTable[(crc ^ static_cast<uint8_t>(c)) & 0xffu];
-  crc = ~crc;
+  const uint32_t crc = crc32c_extend(0, bytes.data(), bytes.size());
   return ((crc >> 15) | (crc << 17)) + kMaskDelta;
 }
 
@@ -68,14 +54,14 @@ bool all_zero(std::string_view bytes) {
   return bytes.find_first_not_of('\0') == std::string_view::npos;
 }
 
-// Whether [from, to) covers a sector, or what it has of one, in which nothing was written.
+// Whether [from, to) reaches into a sector in which nothing was written, from `from` on.
 bool has_empty_sector(std::string_view bytes, size_t from, size_t to) {
   to = std::min(to, bytes.size());
   while (from < to) {
-    size_t end = std::min(to, (from / kSector + 1) * kSector);
-    // A few zeros at a record's end are payload; those that reach to a sector's end are not.
-    bool reaches = end % kSector == 0 || end == bytes.size();
-    if (reaches && all_zero(bytes.substr(from, end - from))) return true;
+    // To the sector's end, where what was to follow is lost as well: a few zeros at a record's end
+    // are payload.
+    size_t end = std::min(bytes.size(), (from / kSector + 1) * kSector);
+    if (all_zero(bytes.substr(from, end - from))) return true;
     from = end;
   }
   return false;

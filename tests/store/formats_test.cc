@@ -72,10 +72,9 @@ TEST_F(FormatsTest, StreamsAndGroupsAreAsTheDocumentDrawsThem) {
 }
 
 TEST_F(FormatsTest, RowsAndVersionsAreAsTheDocumentSays) {
-  const std::string row = std::to_string(encode_epoch("key", {}).size()) + " bytes";
-  EXPECT_TRUE(says("epoch row, " + row));
-  EXPECT_EQ(encode_touch("key", {}).size(), encode_epoch("key", {}).size());
-  EXPECT_TRUE(says("touch record, " + row));
+  const auto bytes = [](const std::string& row) { return std::to_string(row.size()) + " bytes"; };
+  EXPECT_TRUE(says("epoch row, " + bytes(encode_epoch("key", {}))));
+  EXPECT_TRUE(says("touch record, " + bytes(encode_touch("key", {}))));
   EXPECT_EQ(data_key(1, {}, 0).size(), 4u + 16u + 2u);
   EXPECT_TRUE(says("Version " + std::to_string(kRecordVersion) + ": head, scope"));
   EXPECT_TRUE(says("Version " + std::to_string(kStoreVersion) + ". The checksum is the last"));

@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 
+#include "base/bytes.h"
+#include "store/disk/fast_crc32c.h"
 #include "store/disk/rocksdb_log_check.h"
 #include "tests/store/disk/disk_store_testing.h"
 
@@ -134,6 +137,33 @@ TEST(RocksdbLogCheckTest, EmptyAndZeroFilesAreWhole) {
   EXPECT_EQ(check_log("", LogKind::kLog).state, LogVerdict::kWhole);
   EXPECT_EQ(check_log(std::string(100, '\0'), LogKind::kLog).state, LogVerdict::kWhole);
   EXPECT_EQ(check_log(std::string(100000, 'x'), LogKind::kLog).state, LogVerdict::kDamaged);
+}
+
+// A whole record of one byte's repetition, as RocksDB writes it.
+std::string log_record(size_t length) {
+  std::string body = '\1' + std::string(length, 'r');
+  const uint32_t crc = crc32c_extend(0, body.data(), body.size());
+  std::string record;
+  append_value(record, ((crc >> 15) | (crc << 17)) + 0xa282ead8u);
+  append_value(record, static_cast<uint16_t>(length));
+  return record + body;
+}
+
+TEST(RocksdbLogCheckTest, AWriteWhoseLastSectorWasLostIsTorn) {
+  const std::string synced = log_record(400);
+  const std::string write = log_record(143) + log_record(12);
+  for (const LogKind kind : {LogKind::kLog, LogKind::kManifest}) {
+    std::string bytes = synced + write;
+    ASSERT_EQ(check_log(bytes, kind).state, LogVerdict::kWhole);
+    ASSERT_GT(synced.size() + log_record(143).size(), 512u) << "its end lies in the next sector";
+    std::fill(bytes.begin() + 512, bytes.end(), '\0');
+    const LogVerdict lost = check_log(bytes, kind);
+    EXPECT_EQ(lost.state, LogVerdict::kTorn);
+    EXPECT_EQ(lost.synced_bytes, synced.size());
+    bytes = synced + write;
+    bytes[520] = '\0';
+    EXPECT_EQ(check_log(bytes, kind).state, LogVerdict::kDamaged);
+  }
 }
 
 }  // namespace
