@@ -68,7 +68,7 @@ void OffloadExecutor::add(BlockId block, SlotLease device) {
 }
 
 bool OffloadExecutor::give_up_newest() {
-  OffloadJob* job = queue_.newest_waiting();
+  OffloadJob* job = queue_.newest_in(OffloadStage::kQueued);
   if (job == nullptr) return false;
   give_up(job, {ErrorCode::kCapacity, "a request needs the device slot"});
   return true;
@@ -128,7 +128,7 @@ bool OffloadExecutor::run_step() {
     }
   }
   if (!step.drop.empty()) return true;
-  if (copy_down(step.copy)) return true;
+  if (copy_down(step.copy, step.must_copy)) return true;
   if (can_write()) code(step.code);
   if (!doomed_tails_.empty() && view.lane_idle) {
     erase_tails(std::exchange(doomed_tails_, {}));
@@ -187,8 +187,8 @@ void OffloadExecutor::remove_finished() {
   }
 }
 
-// True when a block needed no copy after all.
-bool OffloadExecutor::copy_down(const std::vector<size_t>& indices) {
+// True when a block needed no copy after all, or one gave way to those that it waited for.
+bool OffloadExecutor::copy_down(const std::vector<size_t>& indices, bool must) {
   std::vector<OffloadJob*> jobs;
   std::vector<Copy> copies;
   bool skipped = false;
@@ -212,6 +212,12 @@ bool OffloadExecutor::copy_down(const std::vector<size_t>& indices) {
                           context_.host_tier.at(job.host.slot()), copies);
     }
     jobs.push_back(&job);
+  }
+  if (jobs.empty() && must && !skipped) {
+    OffloadJob* last = queue_.newest_in(OffloadStage::kHeld);
+    if (last == nullptr) return false;
+    give_up(last, {ErrorCode::kCapacity, "the block that it waits for needs the host slot"});
+    return true;
   }
   if (jobs.empty()) return skipped;
   ++copies_;

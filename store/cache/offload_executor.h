@@ -95,7 +95,7 @@ class OffloadExecutor {
   bool can_write() const { return context_.writable && context_.disk != nullptr; }
   bool sync_waits_for_flush() const;
   // Copies down.
-  bool copy_down(const std::vector<size_t>& indices);
+  bool copy_down(const std::vector<size_t>& indices, bool must);
   void copied_down(const std::vector<OffloadJob*>& jobs, const Status& status);
   // Writes.
   void code(const std::vector<size_t>& indices);

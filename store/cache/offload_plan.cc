@@ -19,16 +19,33 @@ bool has_no_parent(const OffloadItem& item) {
   return !item.parent_stored && item.parent_item == kNoItem;
 }
 
-// What can be coded now: of the first in the queue, as many as memory has room for. Never one
-// behind them: payloads of children whose parent came down last would leave it no room.
-std::vector<size_t> codable(const OffloadView& view) {
+// The items that are in host slots with all of their ancestors that are not stored. No other one can
+// be written before something else comes down.
+std::vector<size_t> all_down(const OffloadView& view) {
   std::vector<size_t> indices;
-  for (size_t i = 0; i < std::min(view.items.size(), view.coded_blocks); ++i) {
+  std::vector<char> down(view.items.size(), 0);
+  for (size_t i = 0; i < view.items.size(); ++i) {
     const OffloadItem& item = view.items[i];
-    const bool waits = item.not_before_us > view.now_us && !view.closing;
-    if (item.stage == OffloadStage::kHeld && !item.coded && !waits) indices.push_back(i);
+    const bool held = item.stage != OffloadStage::kQueued && item.stage != OffloadStage::kCopying;
+    const bool after_parent =
+        item.parent_stored || (item.parent_item != kNoItem && down[item.parent_item] != 0);
+    if (!held || !after_parent) continue;
+    down[i] = 1;
+    indices.push_back(i);
   }
   return indices;
+}
+
+// What can be coded now: of the first that are down, as many as memory has room for. Payloads of
+// children whose parent came down later would leave it no room.
+std::vector<size_t> codable(const OffloadView& view, std::vector<size_t> down) {
+  down.resize(std::min(down.size(), view.coded_blocks));
+  std::erase_if(down, [&](size_t index) {
+    const OffloadItem& item = view.items[index];
+    const bool waits = item.not_before_us > view.now_us && !view.closing;
+    return item.stage != OffloadStage::kHeld || item.coded || waits;
+  });
+  return down;
 }
 
 // What can be written now: each with a parent that is stored or goes before it.
@@ -51,22 +68,28 @@ std::vector<size_t> writable(const OffloadView& view) {
 
 OffloadStep plan_offload(const OffloadView& view) {
   OffloadStep step;
+  const std::vector<size_t> down = all_down(view);
   size_t held = 0;
+  bool on_its_way = !down.empty();
   for (const OffloadItem& item : view.items) {
     if (item.stage != OffloadStage::kQueued) ++held;
+    if (item.stage == OffloadStage::kCopying) on_its_way = true;
   }
   for (size_t i = 0; i < view.items.size(); ++i) {
     const OffloadItem& item = view.items[i];
     const bool idle = item.stage == OffloadStage::kQueued || item.stage == OffloadStage::kHeld;
     if (idle && has_no_parent(item)) {
       step.drop.push_back(i);
-    } else if (item.stage == OffloadStage::kQueued && held < view.host_slots) {
+    } else if (item.stage == OffloadStage::kQueued && (held < view.host_slots || !on_its_way)) {
+      // The slots may be full of its descendants, which can only wait for it.
+      step.must_copy = step.must_copy || !on_its_way;
+      on_its_way = true;
       step.copy.push_back(i);
       ++held;
     }
   }
   if (!step.drop.empty()) return step;
-  if (view.may_write) step.code = codable(view);
+  if (view.may_write) step.code = codable(view, down);
   if (!view.lane_idle) return step;
   step.flush = flush_is_due(view);
   if (!step.flush && view.may_write) step.write = writable(view);

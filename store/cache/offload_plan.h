@@ -53,6 +53,7 @@ struct OffloadView {
 struct OffloadStep {
   std::vector<size_t> drop;   // parents failed: these can never be written
   std::vector<size_t> copy;   // queued blocks to copy into host slots, in order
+  bool must_copy = false;     // all that is in host slots waits for the first of these
   std::vector<size_t> code;   // items to code, in order
   std::vector<size_t> write;  // items to write as one task, in this order
   bool flush = false;

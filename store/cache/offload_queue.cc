@@ -49,9 +49,9 @@ void OffloadQueue::push(BlockId block, SlotLease device) {
   jobs_.push_back(std::move(job));
 }
 
-OffloadJob* OffloadQueue::newest_waiting() {
-  const auto found = std::find_if(jobs_.rbegin(), jobs_.rend(), [](const auto& job) {
-    return job->stage == OffloadStage::kQueued;
+OffloadJob* OffloadQueue::newest_in(OffloadStage stage) {
+  const auto found = std::find_if(jobs_.rbegin(), jobs_.rend(), [stage](const auto& job) {
+    return job->stage == stage;
   });
   return found == jobs_.rend() ? nullptr : found->get();
 }

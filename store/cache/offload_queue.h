@@ -45,8 +45,8 @@ class OffloadQueue {
   // Adds the block, and before it those ancestors that are neither stored nor queued and have a
   // copy to read. `device` leases a copy of the block. False: it was queued already.
   bool add(BlockId block, SlotLease device);
-  // The newest block that only waits, to make room on the device; nothing if there is none.
-  OffloadJob* newest_waiting();
+  // The newest block in that stage, to make room for another; nothing if there is none.
+  OffloadJob* newest_in(OffloadStage stage);
   void remove(OffloadJob* job);
 
   // Queues the job's block anew, behind what is queued now.

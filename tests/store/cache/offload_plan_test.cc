@@ -74,7 +74,38 @@ TEST(OffloadPlanTest, ParentThatComesDownLastFindsRoomForItsPayload) {
   OffloadView view;
   view.items = items;
   view.coded_blocks = 2;
-  EXPECT_EQ(plan_offload(view).code, (Indices{1})) << "the other place is the parent's";
+  EXPECT_TRUE(plan_offload(view).code.empty()) << "none of them can be written before it is there";
+  items[0].stage = OffloadStage::kHeld;
+  EXPECT_EQ(plan_offload(view).code, (Indices{0, 1}));
+}
+
+TEST(OffloadPlanTest, BlocksThatAreDownGoOnBehindSomeThatFindNoHostSlot) {
+  std::vector<OffloadItem> items = {item(OffloadStage::kQueued),
+                                    item(OffloadStage::kQueued, false, 0),
+                                    item(OffloadStage::kHeld),
+                                    item(OffloadStage::kHeld, false, 2)};
+  for (OffloadItem& each : items) each.coded = false;
+  OffloadView view;
+  view.items = items;
+  view.host_slots = 2;
+  view.coded_blocks = 1;
+  const OffloadStep step = plan_offload(view);
+  EXPECT_TRUE(step.copy.empty());
+  EXPECT_EQ(step.code, (Indices{2}));
+}
+
+TEST(OffloadPlanTest, WhatAllInHostSlotsWaitForComesDownBeyondTheirShare) {
+  std::vector<OffloadItem> items = {item(OffloadStage::kQueued),
+                                    item(OffloadStage::kHeld, false, 0),
+                                    item(OffloadStage::kHeld, false, 1)};
+  OffloadView view;
+  view.items = items;
+  view.host_slots = 2;
+  const OffloadStep step = plan_offload(view);
+  EXPECT_EQ(step.copy, (Indices{0}));
+  EXPECT_TRUE(step.must_copy);
+  items[0].stage = OffloadStage::kCopying;
+  EXPECT_FALSE(plan_offload(view).must_copy);
 }
 
 TEST(OffloadPlanTest, RefusedBlockHoldsBackItsDescendantsOnly) {
