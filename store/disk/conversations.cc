@@ -194,7 +194,7 @@ Status ConversationsImpl::compact() {
 Status ConversationsImpl::purge() {
   EMBER_TRY(check_writable());
   // Tables first: a log goes when all that it holds is in tables.
-  rocksdb::Status status = db_->Flush(rocksdb::FlushOptions(), {turns(), tails()});
+  rocksdb::Status status = flush_families(*db_, {turns(), tails()}, *seam_.health);
   if (!status.ok()) return rocksdb_error(status, doing("flush"));
   return compact();
 }
@@ -216,7 +216,7 @@ Status ConversationsImpl::write(rocksdb::WriteBatch& batch, bool sync) {
   rocksdb::WriteOptions options;
   options.sync = sync;
   rocksdb::Status status = db_->Write(options, &batch);
-  if (!status.ok()) seam_.health->report(status.ToString());
+  if (!status.ok()) seam_.health->report(status);
   return rocksdb_result(status, doing("write"));
 }
 

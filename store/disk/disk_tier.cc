@@ -90,6 +90,8 @@ void DiskTierImpl::close_database() {
     MutexLock lock(walk_mutex_);
     walks_ = {};
   }
+  // RocksDB's own flush at closing may wait for ever, for one that it did not schedule.
+  if (dirty_) static_cast<void>(flush_families(*db_, {meta_, data_}, *seam_.health));
   db_->DestroyColumnFamilyHandle(meta_);
   db_->DestroyColumnFamilyHandle(data_);
   meta_ = data_ = nullptr;
@@ -103,6 +105,7 @@ Status DiskTierImpl::open_database(bool read_only) {
   if (!read_only) remove_unfinished_files(*seam_.files, options_.directory);
   rocksdb::DBOptions options = common_options(seam_, files);
   options.atomic_flush = true;
+  options.avoid_flush_during_shutdown = true;  // close_database does it
   if (options_.write_bytes_per_s > 0) {
     options.rate_limiter.reset(rocksdb::NewGenericRateLimiter(
         static_cast<int64_t>(options_.write_bytes_per_s), kRefillUs));

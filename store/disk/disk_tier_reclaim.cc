@@ -233,7 +233,7 @@ Status DiskTierImpl::drop_epoch(uint32_t epoch, rocksdb::WriteBatch& batch) {
   if (status.ok()) status = db_->EnableFileDeletions(true);
   if (!status.ok()) {
     full_drive_ = full_drive_ || status.IsNoSpace();
-    seam_.health->report(status.ToString());
+    seam_.health->report(status);
     return rocksdb_error(status, doing("retiring an epoch"));
   }
   await_deletions();

@@ -116,7 +116,7 @@ Status DiskTierImpl::write(rocksdb::WriteBatch& batch, bool may_wait) {
   }
   full_drive_ = full_drive_ || status.IsNoSpace();
   Error error = rocksdb_error(status, doing("write"));
-  if (error.code != ErrorCode::kBusy) seam_.health->report(status.ToString());
+  if (error.code != ErrorCode::kBusy) seam_.health->report(status);
   return error;
 }
 
@@ -269,14 +269,11 @@ Status DiskTierImpl::touch(std::span<const std::pair<BlockHash, TouchRecord>> to
 }
 
 Status DiskTierImpl::flush_now() {
-  rocksdb::FlushOptions options;
-  options.wait = true;
-  options.allow_write_stall = true;
-  rocksdb::Status status = db_->Flush(options, {meta_, data_});
+  rocksdb::Status status = flush_families(*db_, {meta_, data_}, *seam_.health);
   if (!status.ok()) {
     full_drive_ = full_drive_ || status.IsNoSpace();
     Error error = rocksdb_error(status, doing("flush"));
-    seam_.health->report(status.ToString());
+    seam_.health->report(status);
     return error;
   }
   dirty_ = false;

@@ -1,12 +1,13 @@
 // RocksDB seam: the parts of RocksDB's set-up that both databases share.
 #include "store/disk/rocksdb_seam.h"
 
-#include <rocksdb/db.h>
 #include <rocksdb/sst_file_reader.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "store/disk/ballast.h"
 #include "store/disk/rocksdb_log_check.h"
@@ -15,6 +16,9 @@ namespace ember {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr int kMostFlushLooks = 30'000;  // of 1 ms, at what RocksDB has begun to flush
+constexpr int kLooksAFlush = 500;
 
 // RocksDB's log would be one more file to bound; what matters reaches us as a status.
 class SilentLogger final : public rocksdb::Logger {
@@ -44,7 +48,7 @@ void add(std::vector<std::string>& names, const std::string& name) {
 }  // namespace
 
 void HealthBoard::OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* status) {
-  report(status->ToString());
+  report(*status);
 }
 
 void HealthBoard::OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason, rocksdb::Status,
@@ -56,19 +60,24 @@ void HealthBoard::OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo&
   if (info.new_bg_error.ok()) clear();
 }
 
-void HealthBoard::report(const std::string& text) {
+void HealthBoard::report(const rocksdb::Status& error) {
   MutexLock lock(mutex_);
-  if (text_.empty()) text_ = text;
+  if (error_.ok()) error_ = error;
 }
 
 void HealthBoard::clear() {
   MutexLock lock(mutex_);
-  text_.clear();
+  error_ = rocksdb::Status();
+}
+
+rocksdb::Status HealthBoard::error() const {
+  MutexLock lock(mutex_);
+  return error_;
 }
 
 std::string HealthBoard::text() const {
   MutexLock lock(mutex_);
-  return text_;
+  return error_.ok() ? "" : error_.ToString();
 }
 
 Seam make_seam(const LimitedFileSystemOptions& options,
@@ -102,6 +111,32 @@ rocksdb::DBOptions common_options(const Seam& seam, const LimitedFileSystemOptio
   out.create_if_missing = !options.read_only && may_create_database(options.root);
   out.create_missing_column_families = !options.read_only;
   return out;
+}
+
+rocksdb::Status flush_families(rocksdb::DB& db,
+                               const std::vector<rocksdb::ColumnFamilyHandle*>& families,
+                               const HealthBoard& health) {
+  rocksdb::FlushOptions options;
+  options.wait = true;
+  options.allow_write_stall = true;
+  for (int look = 0; look < kMostFlushLooks; ++look) {
+    // Once more from time to time: what failed and was not scheduled again would wait for ever.
+    if (look % kLooksAFlush == 0) {
+      const rocksdb::Status status = db.Flush(options, families);
+      if (!status.ok()) return status;
+    }
+    uint64_t waiting = 0;
+    for (rocksdb::ColumnFamilyHandle* family : families) {
+      uint64_t tables = 0;
+      db.GetIntProperty(family, rocksdb::DB::Properties::kNumImmutableMemTable, &tables);
+      waiting += tables;
+    }
+    if (waiting == 0) return rocksdb::Status();
+    const rocksdb::Status error = health.error();
+    if (!error.ok()) return error;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return rocksdb::Status::TimedOut("a flush did not end");
 }
 
 bool may_create_database(const std::string& directory) {

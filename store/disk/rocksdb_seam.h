@@ -6,6 +6,7 @@
 // Threads    any
 #pragma once
 
+#include <rocksdb/db.h>
 #include <rocksdb/env.h>
 #include <rocksdb/listener.h>
 #include <rocksdb/options.h>
@@ -30,14 +31,15 @@ class HealthBoard final : public rocksdb::EventListener {
                             bool* auto_recovery) override;
   void OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& info) override;
 
-  void report(const std::string& text);
+  void report(const rocksdb::Status& error);
   void clear();
+  rocksdb::Status error() const;
   // Empty: all is well.
   std::string text() const;
 
  private:
   mutable Mutex mutex_;
-  std::string text_ EMBER_GUARDED_BY(mutex_);
+  rocksdb::Status error_ EMBER_GUARDED_BY(mutex_);
 };
 
 struct Seam {
@@ -53,6 +55,13 @@ Seam make_seam(const LimitedFileSystemOptions& options,
 // What both databases set alike: the seam's Env, no log, no statistics threads, direct I/O where
 // the folder can do it, a small manifest.
 rocksdb::DBOptions common_options(const Seam& seam, const LimitedFileSystemOptions& options);
+
+// Flushes, and returns when nothing of the families is in memory alone. RocksDB's own Flush cannot
+// be believed: once an error has come in the middle of a Resume it no longer waits, and says "OK"
+// of what is still to be written, on a full drive too.
+rocksdb::Status flush_families(rocksdb::DB& db,
+                               const std::vector<rocksdb::ColumnFamilyHandle*>& families,
+                               const HealthBoard& health);
 
 // True when the folder holds no data of an earlier database, so that one may be made in it. Without
 // this a lost CURRENT would be answered with a new, empty database over the old one.
