@@ -86,7 +86,8 @@ std::vector<OffloadItem> OffloadQueue::items() const {
     OffloadItem item;
     item.stage = job->stage;
     item.not_before_us = job->not_before_us;
-    item.coded = !job->coded.payloads.empty();
+    // While it is coded or written that is a task's to touch, and none of the plan's concern.
+    item.coded = job->stage == OffloadStage::kHeld && !job->coded.payloads.empty();
     item.parent_stored = job->parent == kNoBlock || stored(job->parent);
     if (!item.parent_stored) {
       const auto found = earlier.find(job->parent);

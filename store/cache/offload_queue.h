@@ -3,7 +3,7 @@
 // Journey    device_pool -> [offload_queue] -> host_tier -> write lane
 // Owns       a lease for each block's bytes until the disk has accepted them
 // Invariant  a block is in the queue once; its ancestors that are not stored are before it
-// Threads    engine thread only; a task of the write lane has the items it was given to itself
+// Threads    engine thread only; a task has the items that it codes or writes to itself
 // Not here   what happens next (store/cache/offload_plan.h), doing it (offload_executor.h)
 #pragma once
 
@@ -29,7 +29,7 @@ struct OffloadJob {
   uint32_t evictions = 0;  // rounds of making room for it
   int64_t not_before_us = 0;
   int64_t refused_since_us = -1;
-  // The write task's while it is kWriting.
+  // A task's while it is kCoding or kWriting.
   CodedBlock coded;
   bool tried = false;
   Status result;

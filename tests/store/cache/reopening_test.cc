@@ -3,6 +3,7 @@
 
 #include "base/prng.h"
 #include "tests/store/cache/cache_harness.h"
+#include "tests/support/temp_folder.h"
 
 namespace ember::testing {
 namespace {
@@ -82,6 +83,46 @@ TEST(ReopeningTest, StepsOfAnySizeGiveTheSameIndex) {
         EXPECT_EQ(rows[i].stored_bytes, expected[i].stored_bytes);
       }
       EXPECT_EQ(harness.cache().stats().tail_records, 6u);
+    }
+  }
+}
+
+// Threads read several shares at once from a real store, while requests ask for blocks, write some
+// and evict none: nothing is lost, and each request gets what was stored for it.
+TEST(ReopeningTest, StepsOnThreadsOfARealStoreFindAll) {
+  for (const bool encrypted : {false, true}) {
+    const TempFolder folder;
+    MemoryStore unused;
+    HarnessOptions options = in_steps_of(1, 0);
+    options.path = folder / "store";
+    options.encryption = {encrypted, folder / "master.key"};
+    CacheHarness harness(options, unused);
+    const auto prompt = [](uint64_t number) {
+      return branch(1 + number % 2, kSpan * 4, 100 + number, kSpan * 6 + 9);
+    };
+    const auto tenant = [](uint64_t number) {
+      return RequestScope{.tenant = number % 3 == 0 ? "" : "tenant" + std::to_string(number % 3)};
+    };
+    for (uint64_t number = 0; number < 12; ++number) {
+      harness.feed(prompt(number), true, true, tenant(number));
+      harness.drain();
+    }
+    harness.sync();
+    for (uint64_t round = 0; round < 4; ++round) {
+      harness.reopen();
+      ASSERT_TRUE(harness.cache().loading());
+      for (uint64_t number = 0; number < 12; number += 1 + round) {
+        const auto tokens = prompt(number);
+        const auto outcome = harness.feed(tokens, true, true, tenant(number));
+        EXPECT_EQ(outcome.restored, tokens.size() - 1) << number << " of round " << round;
+        harness.feed(CacheHarness::tokens(1000 + 100 * round + number, kSpan * 2), false);
+      }
+      if (round % 2 != 0) continue;  // closes wherever the walk has come to
+      load(harness);
+      harness.drain();
+      harness.expect_sound();
+      EXPECT_EQ(harness.cache().stats().dedup_mismatch, 0u);
+      EXPECT_EQ(harness.cache().stats().stranded, 0u);
     }
   }
 }
