@@ -151,6 +151,7 @@ class DiskTierImpl final : public DiskTier {
   Status check_writable();
   Status recover();
   Status reopen();
+  Status erase_again();
   Status check_room(uint64_t stored_bytes) const;
   Status write(rocksdb::WriteBatch& batch, bool may_wait);
   Status open_epoch(Stream stream, uint64_t stored_bytes, uint32_t& epoch);
@@ -233,6 +234,7 @@ class DiskTierImpl final : public DiskTier {
   std::array<uint32_t, 2> open_epochs_ EMBER_GUARDED_BY(state_mutex_){};  // by stream; 0: none
   uint32_t newest_epoch_ EMBER_GUARDED_BY(state_mutex_) = 0;
   uint64_t unflushed_bytes_ EMBER_GUARDED_BY(state_mutex_) = 0;
+  std::vector<BlockHash> unflushed_erasures_ EMBER_GUARDED_BY(state_mutex_);
   uint64_t unflushed_blocks_ EMBER_GUARDED_BY(state_mutex_) = 0;
   uint64_t lost_blocks_ EMBER_GUARDED_BY(state_mutex_) = 0;  // accepted, gone before a flush
   uint64_t stored_bytes_ EMBER_GUARDED_BY(state_mutex_) = 0;

@@ -102,7 +102,8 @@ Status DiskTierImpl::reopen() {
   EMBER_TRY(load_state(true));
   if (read_only_) return {ErrorCode::kIo, doing("reading only: " + read_only_reason_)};
   next_recovery_us_ = 0;
-  return {};
+  hold.unlock();
+  return erase_again();
 }
 
 Status DiskTierImpl::write(rocksdb::WriteBatch& batch, bool may_wait) {
@@ -242,7 +243,27 @@ Status DiskTierImpl::erase(const BlockHash& hash) {
   EMBER_TRY(write(batch, true));
   MutexLock lock(state_mutex_);
   forget_block(hash);
+  unflushed_erasures_.push_back(hash);
   unflushed_bytes_ += kSmallRowBytes;
+  return {};
+}
+
+// Opening anew brings back what was erased and not flushed. A child that came back would outlive its
+// parent, since nobody else knows of it any more.
+Status DiskTierImpl::erase_again() {
+  std::vector<BlockHash> erased;
+  {
+    MutexLock lock(state_mutex_);
+    erased.swap(unflushed_erasures_);
+  }
+  for (size_t i = 0; i < erased.size(); ++i) {
+    const Status status = erase(erased[i]);
+    if (status.ok()) continue;
+    MutexLock lock(state_mutex_);
+    unflushed_erasures_.insert(unflushed_erasures_.end(),
+                               erased.begin() + static_cast<std::ptrdiff_t>(i), erased.end());
+    return status;
+  }
   return {};
 }
 
@@ -279,6 +300,7 @@ Status DiskTierImpl::flush_now() {
   dirty_ = false;
   MutexLock lock(state_mutex_);
   unflushed_bytes_ = unflushed_blocks_ = 0;
+  unflushed_erasures_.clear();
   const auto flushed = epochs_.find(std::exchange(memtable_epoch_, 0));
   if (flushed != epochs_.end()) ++flushed->second.files;
   return {};

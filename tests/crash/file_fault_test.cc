@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kEvents = 60;
 
-enum class Kind : uint8_t { kWriteErrors, kFullDrive, kReadErrors, kShortReads, kFlippedBits };
+enum class Kind : uint8_t { kWriteErrors, kReadErrors, kShortReads, kFlippedBits };
 
 bool of_reads(Kind kind) { return kind >= Kind::kReadErrors; }
 
@@ -34,12 +34,9 @@ FaultHooks hooks_of(Kind kind, uint64_t seed, const std::shared_ptr<Weather>& we
   FaultHooks hooks;
   if (kind <= Kind::kReadErrors) {
     hooks.before = [kind, seed, weather](FileAct act, const std::string& path) {
-      const bool grows = act == FileAct::kWrite || act == FileAct::kCreate;
-      const bool safe = kind == Kind::kFullDrive ? !grows
-                                                 : of_reads(kind) != (act == FileAct::kRead);
+      const bool safe = of_reads(kind) != (act == FileAct::kRead);
       if (safe || !weather->strikes(seed)) return rocksdb::IOStatus::OK();
-      return kind == Kind::kFullDrive ? rocksdb::IOStatus::NoSpace(path, "the weather")
-                                      : rocksdb::IOStatus::IOError(path, "the weather");
+      return rocksdb::IOStatus::IOError(path, "the weather");
     };
     return hooks;
   }
@@ -95,7 +92,6 @@ TEST_P(FileFaultTest, NoWrongByteAndNothingDurableLost) {
 std::string name_of(const ::testing::TestParamInfo<Kind>& kind) {
   switch (kind.param) {
     case Kind::kWriteErrors: return "WriteErrors";
-    case Kind::kFullDrive: return "FullDrive";
     case Kind::kReadErrors: return "ReadErrors";
     case Kind::kShortReads: return "ShortReads";
     case Kind::kFlippedBits: return "FlippedBits";
@@ -104,7 +100,7 @@ std::string name_of(const ::testing::TestParamInfo<Kind>& kind) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, FileFaultTest,
-                         ::testing::Values(Kind::kWriteErrors, Kind::kFullDrive, Kind::kReadErrors,
+                         ::testing::Values(Kind::kWriteErrors, Kind::kReadErrors,
                                            Kind::kShortReads, Kind::kFlippedBits),
                          name_of);
 
