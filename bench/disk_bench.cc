@@ -141,8 +141,7 @@ class Bench {
       bulk();
       churn();
       evicting_churn();
-      interactive(192, "interactive, 100-token turns, blocks of 1.3 MiB");
-      interactive(12, "interactive, 100-token turns, blocks of 84 KiB");
+      interactive();
     }
     if (options_.part != "amplification") {
       for (const uint32_t kib : {64u, 256u, 1024u}) speed(kib);
@@ -172,6 +171,7 @@ class Bench {
     std::printf("write amplification, %-50s %.3f (rewritten %.3f, %s accepted)\n", use,
                 written / accepted, again / accepted,
                 human_bytes(static_cast<uint64_t>(accepted)).c_str());
+    std::fflush(stdout);
   }
 
   // As the cache does: nothing goes while an epoch is two thirds dead. False: nothing may go.
@@ -187,13 +187,25 @@ class Bench {
     return true;
   }
 
-  // Four times the share, the oldest out first.
+  // A use takes seconds to tens of seconds: what is under way is said, and how long it took.
+  void begin(const char* use) {
+    std::fprintf(stderr, "%.1f s: %s\n", seconds_since(start_), use);
+  }
+
+  // 16 to an epoch whatever the share (20 GiB: 150 MiB and about 120 of V2-Lite's blocks): with one
+  // or two there would be nothing to put again.
+  Blocks sixteenths() const {
+    return Blocks(4, static_cast<uint32_t>(plan_epochs(options_.bytes).epoch_bytes / 64 - 64));
+  }
+
+  // Twice the share, the oldest out first.
   void bulk() {
+    begin("bulk");
     auto tier = open(options_.bytes);
-    Blocks blocks(5, 256u << 10);
+    Blocks blocks = sixteenths();
     std::deque<uint64_t> resident;
     const DiskTierStats before = tier->stats();
-    for (uint64_t id = 0; id * blocks.bytes() < 4 * options_.bytes; ++id) {
+    for (uint64_t id = 0; id * blocks.bytes() < 2 * options_.bytes; ++id) {
       blocks.put(*tier, id, [&] {
         return erase_oldest(*tier, resident, options_.bytes / 128, blocks.bytes());
       });
@@ -205,8 +217,9 @@ class Bench {
 
   // 70 % of the share, then as much again, each block in the place of a random one.
   void churn() {
+    begin("random churn");
     auto tier = open(options_.bytes);
-    Blocks blocks(5, 256u << 10);
+    Blocks blocks = sixteenths();
     std::vector<uint64_t> resident;
     Prng prng(11);
     const auto erase_one = [&] {
@@ -223,7 +236,7 @@ class Bench {
     }
     EMBER_CHECK(tier->flush().ok(), "flush");
     const size_t live = resident.size();
-    for (const uint64_t turns : {1u, 3u}) {
+    for (const uint64_t turns : {1u, 2u}) {
       const DiskTierStats before = tier->stats();
       for (uint64_t i = 0; i < turns * live; ++i, ++id) {
         while (resident.size() >= live) erase_one();
@@ -232,7 +245,7 @@ class Bench {
       }
       EMBER_CHECK(tier->flush().ok(), "flush");
       amplification(turns == 1 ? "random churn at 70 % live, first turnover"
-                               : "random churn at 70 % live, three more",
+                               : "random churn at 70 % live, two more",
                     before, tier->stats());
     }
   }
@@ -240,8 +253,9 @@ class Bench {
   // The cache decides who goes: a random block each time, in the cache's portions, until an epoch
   // is two thirds dead; only then is one retired. Begins full.
   void evicting_churn() {
+    begin("random victims as the cache picks");
     auto tier = open(options_.bytes);
-    Blocks blocks(5, 256u << 10);
+    Blocks blocks = sixteenths();
     std::vector<uint64_t> resident;
     Prng prng(12);
     const auto evict = [&] {
@@ -257,8 +271,8 @@ class Bench {
     };
     uint64_t id = 0;
     DiskTierStats before;
-    for (int share = 0; share < 5; ++share) {
-      if (share == 2) before = tier->stats();  // the first two fill it and bring it to its rest
+    for (int share = 0; share < 3; ++share) {
+      if (share == 1) before = tier->stats();  // the first fills it
       for (const uint64_t end = id + options_.bytes / blocks.bytes(); id < end; ++id) {
         blocks.put(*tier, id, evict);
         resident.push_back(id);
@@ -273,16 +287,17 @@ class Bench {
   }
 
   // Turns of 100 tokens, each flushed (they are 10 s apart, so that nothing joins two of them),
-  // and what can wait for a quiet moment done between them. Blocks of 7 groups:
-  // V2-Lite's as coded, and a small model's.
-  void interactive(uint32_t group_kib, const char* use) {
-    const uint64_t share = std::min(options_.bytes, group_kib * (uint64_t{2} << 20));
+  // and what can wait for a quiet moment done between them. A small model's
+  // blocks, 12 to an epoch.
+  void interactive() {
+    begin("interactive");
+    const uint64_t share = std::min(options_.bytes, uint64_t{128} << 20);
     auto tier = open(share);
-    Blocks blocks(7, group_kib << 10);
+    Blocks blocks(7, 12u << 10);
     std::deque<uint64_t> resident;
     const DiskTierStats before = tier->stats();
     uint64_t tokens = 0;
-    for (uint64_t id = 0; id * blocks.bytes() < 2 * share;) {
+    for (uint64_t id = 0; id * blocks.bytes() < share / 2 * 3;) {
       tokens += 100;
       for (; (id + 1) * 64 <= tokens; ++id) {
         blocks.put(*tier, id, [&] {
@@ -296,7 +311,7 @@ class Bench {
         more = kept.ok() && *kept;
       }
     }
-    amplification(use, before, tier->stats());
+    amplification("interactive, 100-token turns", before, tier->stats());
   }
 
   struct Speeds {
@@ -369,11 +384,13 @@ class Bench {
                 "(%.0f %%)%s\n",
                 kib, write / 1e9, raw_write / 1e9, 100 * write / raw_write, read / 1e9,
                 raw_read / 1e9, 100 * read / raw_read, direct ? "" : ", through the page cache");
+    std::fflush(stdout);
   }
 
   Options options_;
   std::string folder_;
   int next_folder_ = 0;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   nlohmann::json report_;
 };
 
