@@ -29,6 +29,7 @@ namespace ember::testing {
 namespace {
 
 constexpr uint64_t kFlipsOfAProcess = 2000;
+constexpr uint64_t kFlipsThatMeetAll = 1000;  // fewer may meet no opening for writing
 constexpr uint64_t kMemoryBytes = uint64_t{1} << 30;  // beyond what a process has at its start
 
 uint64_t number_from(const char* name, uint64_t otherwise) {
@@ -148,7 +149,9 @@ TEST(FlipTest, NoFlippedBitIsEverAcceptedAndNoneCrashes) {
   EXPECT_GT(sum.groups_right, 0u);
   EXPECT_GT(sum.groups_refused, 0u);
   EXPECT_GT(sum.rows_restored, 0u);
-  EXPECT_GT(sum.openings_for_writing, 0u);
+  if (flips >= kFlipsThatMeetAll) {
+    EXPECT_GT(sum.openings_for_writing, 0u);
+  }
 }
 
 }  // namespace
