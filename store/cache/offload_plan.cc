@@ -19,8 +19,8 @@ bool has_no_parent(const OffloadItem& item) {
   return !item.parent_stored && item.parent_item == kNoItem;
 }
 
-// The items that are in host slots with all of their ancestors that are not stored. No other one can
-// be written before something else comes down.
+// The items that are in host slots with all of their ancestors that are not stored. No other one
+// can be written before something else comes down.
 std::vector<size_t> all_down(const OffloadView& view) {
   std::vector<size_t> indices;
   std::vector<char> down(view.items.size(), 0);
@@ -36,15 +36,23 @@ std::vector<size_t> all_down(const OffloadView& view) {
   return indices;
 }
 
-// What can be coded now: of the first that are down, as many as memory has room for. Payloads of
-// children whose parent came down later would leave it no room.
+bool takes_memory(const OffloadItem& item) {
+  return item.stage == OffloadStage::kCoding || item.stage == OffloadStage::kWriting ||
+         (item.stage == OffloadStage::kHeld && item.coded);
+}
+
+// What can be coded now: of those that are down, as many as memory has room for. Payloads of
+// children whose parent came down later would leave it none.
 std::vector<size_t> codable(const OffloadView& view, std::vector<size_t> down) {
-  down.resize(std::min(down.size(), view.coded_blocks));
+  const auto coded = static_cast<size_t>(
+      std::count_if(view.items.begin(), view.items.end(), takes_memory));
   std::erase_if(down, [&](size_t index) {
     const OffloadItem& item = view.items[index];
     const bool waits = item.not_before_us > view.now_us && !view.closing;
     return item.stage != OffloadStage::kHeld || item.coded || waits;
   });
+  const size_t room = view.coded_blocks - std::min(view.coded_blocks, coded);
+  down.resize(std::min(down.size(), room));
   return down;
 }
 

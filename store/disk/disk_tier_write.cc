@@ -248,8 +248,8 @@ Status DiskTierImpl::erase(const BlockHash& hash) {
   return {};
 }
 
-// Opening anew brings back what was erased and not flushed. A child that came back would outlive its
-// parent, since nobody else knows of it any more.
+// Opening anew brings back what was erased and not flushed. A child that came back would outlive
+// its parent, since nobody else knows of it any more.
 Status DiskTierImpl::erase_again() {
   std::vector<BlockHash> erased;
   {
