@@ -17,8 +17,8 @@ constexpr double kCheapDeadShare = 2.0 / 3;
 constexpr uint32_t kPatientRounds = 3;
 // Of a record's metadata, beside its payload.
 constexpr uint64_t kRecordOverheadBytes = 4096;
-constexpr size_t kTrimShare = 64;    // of the entries, that go together
-constexpr size_t kAgedAtOnce = 256;  // blocks
+constexpr size_t kTrimShare = 64;  // of the entries, that go before there is trimming again
+constexpr size_t kTrimmedAtOnce = 256, kAgedAtOnce = 256;  // blocks, at one visit
 constexpr int64_t kAgingPauseUs = 60'000'000;
 
 }  // namespace
@@ -168,15 +168,23 @@ bool OffloadExecutor::trim_index() {
   if (limit == 0 || !queue_.empty()) return false;
   const size_t entries = context_.ledger.index().size();
   // Tables double when they grow, so not quite up to the share.
-  if (most_indexed_ == 0 && context_.ledger.memory_bytes() > limit / 3 * 2) {
-    most_indexed_ = std::max<size_t>(1, entries - entries / kTrimShare);
+  const uint64_t most_bytes = limit / 3 * 2;
+  const uint64_t bytes = context_.ledger.memory_bytes();
+  if (most_indexed_ == 0 && bytes > most_bytes) {
+    // After an opening there may be many times more than that.
+    const double share = static_cast<double>(most_bytes) / static_cast<double>(bytes);
+    most_indexed_ = std::max<size_t>(1, static_cast<size_t>(share * static_cast<double>(entries)));
   }
-  if (most_indexed_ == 0 || entries <= most_indexed_) return false;
-  const size_t wanted = entries - most_indexed_ + most_indexed_ / kTrimShare;
+  if (most_indexed_ == 0 || (entries <= most_indexed_ && !trimming_)) return false;
+  const size_t target = most_indexed_ - most_indexed_ / kTrimShare;
+  trimming_ = entries > target;
+  if (!trimming_) return false;
+  const size_t wanted = std::min(entries - target, kTrimmedAtOnce);
   Victims victims;
   while (victims.blocks.size() + victims.tails.size() < wanted && add_victim(victims)) {
   }
   context_.counters.index_evictions += victims.blocks.size() + victims.tails.size();
+  trimming_ = trimming_ && !victims.empty();
   if (victims.empty()) return false;
   erase_victims(std::move(victims), 0);
   return true;
