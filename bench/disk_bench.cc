@@ -215,6 +215,13 @@ class Bench {
     amplification("bulk, oldest first", before, tier->stats());
   }
 
+  static void erase_random(DiskTier& tier, std::vector<uint64_t>& resident, Prng& prng) {
+    const size_t victim = prng.below(resident.size());
+    EMBER_CHECK(tier.erase(hash_of(resident[victim])).ok(), "erase");
+    resident[victim] = resident.back();
+    resident.pop_back();
+  }
+
   // 70 % of the share, then as much again, each block in the place of a random one.
   void churn() {
     begin("random churn");
@@ -223,10 +230,7 @@ class Bench {
     std::vector<uint64_t> resident;
     Prng prng(11);
     const auto erase_one = [&] {
-      const size_t victim = prng.below(resident.size());
-      EMBER_CHECK(tier->erase(hash_of(resident[victim])).ok(), "erase");
-      resident[victim] = resident.back();
-      resident.pop_back();
+      erase_random(*tier, resident, prng);
       return !resident.empty();
     };
     uint64_t id = 0;
@@ -261,10 +265,7 @@ class Bench {
     const auto evict = [&] {
       while (tier->next_dead_share() < 2.0 / 3) {
         for (uint64_t freed = 0; freed < options_.bytes / 128; freed += blocks.bytes()) {
-          const size_t victim = prng.below(resident.size());
-          EMBER_CHECK(tier->erase(hash_of(resident[victim])).ok(), "erase");
-          resident[victim] = resident.back();
-          resident.pop_back();
+          erase_random(*tier, resident, prng);
         }
       }
       return !resident.empty();

@@ -128,6 +128,7 @@ class OffloadExecutor {
   std::optional<ForeignRecord> take_foreign();
   void remember_evicted(std::span<const ForeignRecord> blocks, bool go_first);
   std::optional<ForeignRecord> take_evicted();
+  void add_evicted(Victims& victims);  // all of them
   bool drop_oldest_tail();
   void reclaim();
   void upkeep();
@@ -173,7 +174,7 @@ class OffloadExecutor {
   uint64_t reclaim_needed_ = 0;   // room that the tier is making, slice by slice; 0: none
   bool upkeep_due_ = false;
   size_t most_indexed_ = 0;       // entries; 0: the index has not met its share yet
-  bool trimming_ = false;  // down to a little less than that
+  bool trimming_ = false;         // down to a little less than that
   int64_t next_aging_us_ = 0;
   bool lane_busy_ = false;
   bool lane_wedged_ = false;   // its task has been away for longer than we are patient

@@ -15,6 +15,15 @@ bool flush_is_due(const OffloadView& view) {
   return view.turn_ended_us >= 0 && view.now_us - view.turn_ended_us >= kIdleFlushUs;
 }
 
+bool waits(const OffloadItem& item, const OffloadView& view) {
+  return item.not_before_us > view.now_us && !view.closing;
+}
+
+// Whether its parent is stored, or among the earlier items that `done` marks.
+bool follows_parent(const OffloadItem& item, const std::vector<char>& done) {
+  return item.parent_stored || (item.parent_item != kNoItem && done[item.parent_item] != 0);
+}
+
 bool has_no_parent(const OffloadItem& item) {
   return !item.parent_stored && item.parent_item == kNoItem;
 }
@@ -27,9 +36,7 @@ std::vector<size_t> all_down(const OffloadView& view) {
   for (size_t i = 0; i < view.items.size(); ++i) {
     const OffloadItem& item = view.items[i];
     const bool held = item.stage != OffloadStage::kQueued && item.stage != OffloadStage::kCopying;
-    const bool after_parent =
-        item.parent_stored || (item.parent_item != kNoItem && down[item.parent_item] != 0);
-    if (!held || !after_parent) continue;
+    if (!held || !follows_parent(item, down)) continue;
     down[i] = 1;
     indices.push_back(i);
   }
@@ -48,8 +55,7 @@ std::vector<size_t> codable(const OffloadView& view, std::vector<size_t> down) {
       std::count_if(view.items.begin(), view.items.end(), takes_memory));
   std::erase_if(down, [&](size_t index) {
     const OffloadItem& item = view.items[index];
-    const bool waits = item.not_before_us > view.now_us && !view.closing;
-    return item.stage != OffloadStage::kHeld || item.coded || waits;
+    return item.stage != OffloadStage::kHeld || item.coded || waits(item, view);
   });
   const size_t room = view.coded_blocks - std::min(view.coded_blocks, coded);
   down.resize(std::min(down.size(), room));
@@ -62,10 +68,8 @@ std::vector<size_t> writable(const OffloadView& view) {
   std::vector<char> goes(view.items.size(), 0);
   for (size_t i = 0; i < view.items.size() && indices.size() < view.write_batch; ++i) {
     const OffloadItem& item = view.items[i];
-    const bool waits = item.not_before_us > view.now_us && !view.closing;
-    const bool after_parent =
-        item.parent_stored || (item.parent_item != kNoItem && goes[item.parent_item] != 0);
-    if (item.stage != OffloadStage::kHeld || !item.coded || waits || !after_parent) continue;
+    const bool ready = item.stage == OffloadStage::kHeld && item.coded && !waits(item, view);
+    if (!ready || !follows_parent(item, goes)) continue;
     goes[i] = 1;
     indices.push_back(i);
   }

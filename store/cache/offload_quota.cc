@@ -76,9 +76,7 @@ bool OffloadExecutor::erase_evicted() {
   if (!erase_due_ && !context_.ledger.has_stale_records()) return false;
   erase_due_ = false;
   Victims victims;
-  while (const std::optional<ForeignRecord> block = take_evicted()) {
-    victims.blocks.push_back(*block);
-  }
+  add_evicted(victims);
   if (victims.empty()) return false;
   erase_victims(std::move(victims), 0);
   return true;

@@ -169,8 +169,8 @@ bool OffloadExecutor::trim_index() {
   const size_t entries = context_.ledger.index().size();
   // Tables double when they grow, so not quite up to the share.
   const uint64_t most_bytes = limit / 3 * 2;
-  const uint64_t bytes = context_.ledger.memory_bytes();
-  if (most_indexed_ == 0 && bytes > most_bytes) {
+  const uint64_t bytes = most_indexed_ == 0 ? context_.ledger.memory_bytes() : 0;
+  if (bytes > most_bytes) {
     // After an opening there may be many times more than that.
     const double share = static_cast<double>(most_bytes) / static_cast<double>(bytes);
     most_indexed_ = std::max<size_t>(1, static_cast<size_t>(share * static_cast<double>(entries)));
@@ -184,8 +184,8 @@ bool OffloadExecutor::trim_index() {
   while (victims.blocks.size() + victims.tails.size() < wanted && add_victim(victims)) {
   }
   context_.counters.index_evictions += victims.blocks.size() + victims.tails.size();
-  trimming_ = trimming_ && !victims.empty();
-  if (victims.empty()) return false;
+  trimming_ = !victims.empty();
+  if (!trimming_) return false;
   erase_victims(std::move(victims), 0);
   return true;
 }
@@ -201,9 +201,7 @@ bool OffloadExecutor::drop_aged() {
     return false;
   }
   Victims victims;
-  while (const std::optional<ForeignRecord> earlier = take_evicted()) {
-    victims.blocks.push_back(*earlier);
-  }
+  add_evicted(victims);
   for (const BlockLedger::DiskVictim& victim : aged) add_victim(victims, victim);
   context_.counters.aged_blocks += aged.size();
   erase_victims(std::move(victims), 0);
@@ -232,6 +230,12 @@ std::optional<ForeignRecord> OffloadExecutor::take_evicted() {
     if (foreign_hashes_.erase(block.hash) > 0) return block;
   }
   return std::nullopt;
+}
+
+void OffloadExecutor::add_evicted(Victims& victims) {
+  while (const std::optional<ForeignRecord> block = take_evicted()) {
+    victims.blocks.push_back(*block);
+  }
 }
 
 bool OffloadExecutor::drop_oldest_tail() {
