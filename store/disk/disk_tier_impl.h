@@ -150,6 +150,13 @@ class DiskTierImpl final : public DiskTier {
   // disk_tier_write.cc
   Status check_writable();
   Status recover();
+  struct CarriedBlock {
+    BlockRecord record;
+    std::vector<std::string> payloads;  // as they are stored
+  };
+  std::vector<CarriedBlock> unflushed_blocks();
+  bool lies_in(const BlockHash& hash, uint32_t epoch) const;
+  Status put_carried(std::vector<CarriedBlock>& carried);
   Status reopen();
   Status erase_again();
   Status check_room(uint64_t stored_bytes) const;
@@ -235,7 +242,7 @@ class DiskTierImpl final : public DiskTier {
   uint32_t newest_epoch_ EMBER_GUARDED_BY(state_mutex_) = 0;
   uint64_t unflushed_bytes_ EMBER_GUARDED_BY(state_mutex_) = 0;
   std::vector<BlockHash> unflushed_erasures_ EMBER_GUARDED_BY(state_mutex_);
-  uint64_t unflushed_blocks_ EMBER_GUARDED_BY(state_mutex_) = 0;
+  std::vector<BlockHash> unflushed_blocks_ EMBER_GUARDED_BY(state_mutex_);  // new ones, in order
   uint64_t lost_blocks_ EMBER_GUARDED_BY(state_mutex_) = 0;  // accepted, gone before a flush
   uint64_t stored_bytes_ EMBER_GUARDED_BY(state_mutex_) = 0;
   uint64_t raw_bytes_ EMBER_GUARDED_BY(state_mutex_) = 0;

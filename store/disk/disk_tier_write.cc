@@ -64,46 +64,91 @@ Status DiskTierImpl::check_writable() {
   return recover();
 }
 
-// Resume brings back a database that could not write for want of space. After any other error only
-// opening it anew helps; what was accepted and not flushed is lost then, and flush() says so.
+// RocksDB's own Resume is not used: where the drive refuses once more in its midst, it waits for ever
+// for a flush that nobody will do. The database is opened anew, and what it had in memory alone is
+// carried over.
 Status DiskTierImpl::recover() {
-  int64_t now = system_clock().now_us();
+  const int64_t now = system_clock().now_us();
   std::string reason = seam_.health->text();
   if (reason.empty()) reason = read_only_reason_;
   if (now < next_recovery_us_) return {ErrorCode::kBusy, doing("not writable: " + reason)};
   next_recovery_us_ = now + kRecoveryPauseUs;
-  if (db_ == nullptr || read_only_) return reopen();
-  rocksdb::Status resumed = db_->Resume();
-  if (resumed.IsNoSpace() && release_ballast()) resumed = db_->Resume();
-  if (!resumed.ok()) {
-    Error error = rocksdb_error(resumed, doing("not writable: " + reason));
-    if (error.code == ErrorCode::kCapacity || error.code == ErrorCode::kBusy) return error;
-    return reopen();
+  full_drive_ = full_drive_ || seam_.health->error().IsNoSpace();
+  // Opening writes a little. Without room for that it would only cost what is in memory.
+  if (full_drive_ && !release_ballast() && free_bytes() < sizes_.margin_bytes) {
+    return {ErrorCode::kCapacity, doing("not writable: " + reason)};
   }
-  seam_.health->clear();
+  EMBER_TRY(reopen());
   next_recovery_us_ = 0;
   return leave_full_drive();
 }
 
-Status DiskTierImpl::reopen() {
-  std::unique_lock hold(db_mutex_);
+// New blocks that wait for a flush, as far as they can be read, parents first. The older form of
+// one that was put again is still on the drive. RAM: at most what the memtables hold, which go next.
+std::vector<DiskTierImpl::CarriedBlock> DiskTierImpl::unflushed_blocks() {
+  std::vector<BlockHash> hashes;
   {
     MutexLock lock(state_mutex_);
-    lost_blocks_ += unflushed_blocks_;
-    unflushed_blocks_ = unflushed_bytes_ = 0;
+    for (const BlockHash& hash : unflushed_blocks_) {
+      if (places_.count(hash) > 0) hashes.push_back(hash);  // else erased since
+    }
   }
-  close_database();
-  dirty_ = false;
-  memtable_epoch_ = 0;
-  reclaim_ = {};
-  seam_.files->ledger().scan(options_.directory);
-  read_only_reason_.clear();
-  EMBER_TRY(open_for_writing_or_reading());
-  EMBER_TRY(load_state(true));
+  std::vector<CarriedBlock> carried;
+  for (const BlockHash& hash : hashes) {
+    CarriedBlock block;
+    if (!read_proven(hash, block.record, block.payloads).ok()) continue;
+    carried.push_back(std::move(block));
+  }
+  return carried;
+}
+
+Status DiskTierImpl::reopen() {
+  std::vector<CarriedBlock> carried = unflushed_blocks();
+  {
+    std::unique_lock hold(db_mutex_);
+    {
+      MutexLock lock(state_mutex_);
+      lost_blocks_ += unflushed_blocks_.size();
+      unflushed_blocks_.clear();
+      unflushed_bytes_ = 0;
+    }
+    dirty_ = false;  // no last flush: what it would write is carried
+    close_database();
+    memtable_epoch_ = 0;
+    reclaim_ = {};
+    seam_.files->ledger().scan(options_.directory);
+    read_only_reason_.clear();
+    EMBER_TRY(open_for_writing_or_reading());
+    const Status loaded = load_state(true);
+    if (!loaded.ok()) {
+      // With half of the places known it must not go on; the next attempt opens it again.
+      close_database();
+      seam_.health->report(rocksdb::Status::IOError(loaded.error().message));
+      return loaded;
+    }
+  }
   if (read_only_) return {ErrorCode::kIo, doing("reading only: " + read_only_reason_)};
-  next_recovery_us_ = 0;
-  hold.unlock();
-  return erase_again();
+  EMBER_TRY(erase_again());
+  return put_carried(carried);
+}
+
+bool DiskTierImpl::lies_in(const BlockHash& hash, uint32_t epoch) const {
+  MutexLock lock(state_mutex_);
+  const auto place = places_.find(hash);
+  return place != places_.end() && place->second.epoch == epoch;
+}
+
+Status DiskTierImpl::put_carried(std::vector<CarriedBlock>& carried) {
+  for (CarriedBlock& block : carried) {
+    // RocksDB may have flushed it unasked before it gave up.
+    if (!lies_in(block.record.hash, block.record.epoch)) {
+      const std::vector<std::string_view> forms(block.payloads.begin(), block.payloads.end());
+      EMBER_TRY(put_now(block.record, forms, kNew));
+    }
+    MutexLock lock(state_mutex_);
+    --lost_blocks_;
+  }
+  return {};
 }
 
 Status DiskTierImpl::write(rocksdb::WriteBatch& batch, bool may_wait) {
@@ -213,8 +258,7 @@ Status DiskTierImpl::put_now(BlockRecord& record, std::span<const std::string_vi
   place_block(record.hash, place_of(record));
   unflushed_bytes_ += stored + overhead_bytes(record);
   if (stream == kNew) {
-    ++unflushed_blocks_;
-    counters_.accepted_bytes += stored;
+    unflushed_blocks_.push_back(record.hash);
   } else {
     counters_.rewritten_bytes += stored;
   }
@@ -230,7 +274,10 @@ Status DiskTierImpl::put(BlockRecord& record, std::span<const std::string> paylo
   EMBER_TRY(check_room(record.stored_bytes()));
   std::vector<std::string> sealed;
   EMBER_ASSIGN(const std::vector<std::string_view> forms, stored_forms(record, payloads, sealed));
-  return put_now(record, forms, kNew);
+  EMBER_TRY(put_now(record, forms, kNew));
+  MutexLock lock(state_mutex_);
+  counters_.accepted_bytes += record.stored_bytes();
+  return {};
 }
 
 Status DiskTierImpl::erase(const BlockHash& hash) {
@@ -299,7 +346,8 @@ Status DiskTierImpl::flush_now() {
   }
   dirty_ = false;
   MutexLock lock(state_mutex_);
-  unflushed_bytes_ = unflushed_blocks_ = 0;
+  unflushed_bytes_ = 0;
+  unflushed_blocks_.clear();
   unflushed_erasures_.clear();
   const auto flushed = epochs_.find(std::exchange(memtable_epoch_, 0));
   if (flushed != epochs_.end()) ++flushed->second.files;

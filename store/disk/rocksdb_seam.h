@@ -25,8 +25,8 @@ namespace ember {
 class HealthBoard final : public rocksdb::EventListener {
  public:
   void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* status) override;
-  // RocksDB would look every five seconds whether a full drive has space again, and answer "busy"
-  // until then; who asks it to resume knows better when.
+  // RocksDB would look every five seconds whether a full drive has space again, and might wait for
+  // ever when it finds some; it is opened anew instead.
   void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason reason, rocksdb::Status error,
                             bool* auto_recovery) override;
   void OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& info) override;
@@ -57,8 +57,7 @@ Seam make_seam(const LimitedFileSystemOptions& options,
 rocksdb::DBOptions common_options(const Seam& seam, const LimitedFileSystemOptions& options);
 
 // Flushes, and returns when nothing of the families is in memory alone. RocksDB's own Flush cannot
-// be believed: once an error has come in the middle of a Resume it no longer waits, and says "OK"
-// of what is still to be written, on a full drive too.
+// be believed: after an error it may say "OK" of what is still to be written.
 rocksdb::Status flush_families(rocksdb::DB& db,
                                const std::vector<rocksdb::ColumnFamilyHandle*>& families,
                                const HealthBoard& health);

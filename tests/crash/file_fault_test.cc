@@ -13,10 +13,24 @@ namespace ember::testing {
 namespace {
 
 constexpr int kEvents = 60;
+constexpr uint64_t kSeeds = EMBER_CRASH_SEEDS / 25;
 
-enum class Kind : uint8_t { kWriteErrors, kReadErrors, kShortReads, kFlippedBits };
+enum class Kind : uint8_t {
+  kWriteErrors,
+  kFullDrive,
+  kAnyErrors,
+  kReadErrors,
+  kShortReads,
+  kFlippedBits
+};
 
 bool of_reads(Kind kind) { return kind >= Kind::kReadErrors; }
+
+// Whether an act of the file system may fail.
+bool may_fail(Kind kind, FileAct act) {
+  if (kind == Kind::kFullDrive) return act == FileAct::kWrite || act == FileAct::kCreate;
+  return kind == Kind::kAnyErrors || of_reads(kind) == (act == FileAct::kRead);
+}
 
 struct Weather {
   std::atomic<uint32_t> per_mille{0};
@@ -34,9 +48,9 @@ FaultHooks hooks_of(Kind kind, uint64_t seed, const std::shared_ptr<Weather>& we
   FaultHooks hooks;
   if (kind <= Kind::kReadErrors) {
     hooks.before = [kind, seed, weather](FileAct act, const std::string& path) {
-      const bool safe = of_reads(kind) != (act == FileAct::kRead);
-      if (safe || !weather->strikes(seed)) return rocksdb::IOStatus::OK();
-      return rocksdb::IOStatus::IOError(path, "the weather");
+      if (!may_fail(kind, act) || !weather->strikes(seed)) return rocksdb::IOStatus::OK();
+      return kind == Kind::kFullDrive ? rocksdb::IOStatus::NoSpace(path, "the weather")
+                                      : rocksdb::IOStatus::IOError(path, "the weather");
     };
     return hooks;
   }
@@ -69,11 +83,12 @@ uint64_t live_in_weather(Kind kind, uint64_t seed) {
     weather->per_mille = 1 + static_cast<uint32_t>(seed % 20);
     story.run(kEvents);
     EXPECT_EQ(story.harness().cache().stats().stranded, 0u);
+    weather->per_mille = 0;
+    EXPECT_TRUE(story.stores_again()) << story.harness().cache().health().reason;
     oracle = story.oracle();
   }
-  weather->per_mille = 0;
   StoreStory after({.seed = seed, .path = path}, oracle);
-  after.expect_whole(of_reads(kind));
+  after.expect_whole(kind >= Kind::kAnyErrors);
   return weather->faults;
 }
 
@@ -81,7 +96,7 @@ class FileFaultTest : public ::testing::TestWithParam<Kind> {};
 
 TEST_P(FileFaultTest, NoWrongByteAndNothingDurableLost) {
   uint64_t faults = 0;
-  for (uint64_t seed = 1; seed <= 6; ++seed) {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     faults += live_in_weather(GetParam(), seed);
     if (HasFailure()) return;
@@ -92,6 +107,8 @@ TEST_P(FileFaultTest, NoWrongByteAndNothingDurableLost) {
 std::string name_of(const ::testing::TestParamInfo<Kind>& kind) {
   switch (kind.param) {
     case Kind::kWriteErrors: return "WriteErrors";
+    case Kind::kFullDrive: return "FullDrive";
+    case Kind::kAnyErrors: return "AnyErrors";
     case Kind::kReadErrors: return "ReadErrors";
     case Kind::kShortReads: return "ShortReads";
     case Kind::kFlippedBits: return "FlippedBits";
@@ -100,8 +117,9 @@ std::string name_of(const ::testing::TestParamInfo<Kind>& kind) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, FileFaultTest,
-                         ::testing::Values(Kind::kWriteErrors, Kind::kReadErrors,
-                                           Kind::kShortReads, Kind::kFlippedBits),
+                         ::testing::Values(Kind::kWriteErrors, Kind::kFullDrive, Kind::kAnyErrors,
+                                           Kind::kReadErrors, Kind::kShortReads,
+                                           Kind::kFlippedBits),
                          name_of);
 
 }  // namespace

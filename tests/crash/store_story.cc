@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "tests/store/disk/disk_store_testing.h"
 
@@ -61,6 +63,19 @@ StoreStory::StoreStory(StoryOptions options, StoryOracle known)
 void StoreStory::run(int events) {
   if (!is_open()) return;
   for (int i = 0; i < events && !options_.is_cut(); ++i) event();
+}
+
+bool StoreStory::stores_again() {
+  constexpr int kTries = 40;
+  for (int i = 0; i < kTries; ++i) {
+    const uint32_t turns = oracle_.turns;
+    put_turn();
+    harness_.feed(prompt(), true);
+    sync();
+    if (oracle_.turns > turns && harness_.sync_status().ok()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return false;
 }
 
 void StoreStory::event() {

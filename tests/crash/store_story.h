@@ -41,6 +41,8 @@ class StoreStory {
 
   // Lives on until it is cut off or has done so many things.
   void run(int events);
+  // Whether a turn and new blocks are stored for sure again, within two seconds of this machine.
+  bool stores_again();
   // Checks a store that was just opened: every byte, what must be there, order and accounting.
   // `lossy`: reads failed while it lived, so that what was rewritten may be lost; never wrong.
   void expect_whole(bool lossy = false);
