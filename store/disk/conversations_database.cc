@@ -128,8 +128,8 @@ Status ConversationsDatabase::check_writable() {
   return reopen();
 }
 
-// For the same reason as the disk tier's, not RocksDB's Resume. Nothing is lost: what a failed write
-// left in the log is read again like all else, or dropped as its torn end.
+// For the same reason as the disk tier, not by RocksDB's Resume. Nothing is lost: what a failed
+// write left in the log is read again like all else, or dropped as its torn end.
 Status ConversationsDatabase::reopen() {
   std::unique_lock hold(mutex_);
   const std::string trouble = reading_only_ ? read_only_reason_ : seam_.health->text();

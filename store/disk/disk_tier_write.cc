@@ -64,9 +64,9 @@ Status DiskTierImpl::check_writable() {
   return recover();
 }
 
-// RocksDB's own Resume is not used: where the drive refuses once more in its midst, it waits for ever
-// for a flush that nobody will do. The database is opened anew, and what it had in memory alone is
-// carried over.
+// RocksDB's own Resume is not used: where the drive refuses once more in its midst, it waits for
+// ever for a flush that nobody will do. The database is opened anew, and what it had in memory
+// alone is carried over.
 Status DiskTierImpl::recover() {
   const int64_t now = system_clock().now_us();
   std::string reason = seam_.health->text();
@@ -83,8 +83,8 @@ Status DiskTierImpl::recover() {
   return leave_full_drive();
 }
 
-// New blocks that wait for a flush, as far as they can be read, parents first. The older form of
-// one that was put again is still on the drive. RAM: at most what the memtables hold, which go next.
+// New blocks that wait for a flush, as far as they can be read, parents first. (One that was put
+// again still lies where it was.) RAM: at most what the memtables hold, which go next.
 std::vector<DiskTierImpl::CarriedBlock> DiskTierImpl::unflushed_blocks() {
   std::vector<BlockHash> hashes;
   {
