@@ -20,15 +20,18 @@ void BlockTable::expect(size_t blocks) {
       [this](BlockId block) { return short_hash(slot(block).entry.hash); });
 }
 
-BlockId BlockTable::add(const BlockEntry& entry, NodeId node) {
+BlockId BlockTable::add(const BlockEntry& entry, ScopeId scope) {
   EMBER_CHECK(!entry.anywhere() && entry.children == 0, "a new block is in no tier and a leaf");
+  EMBER_CHECK(entry.token_count > 0, "a block has tokens");
+  EMBER_CHECK(static_cast<uint32_t>(scope) <= UINT16_MAX, "no more than 2^16 scopes");
   expect(slots_.size() + 1);
   const BlockId block{slots_.add()};
+  EMBER_CHECK(static_cast<uint32_t>(block) < Below::kList, "no more than 2^31 blocks");
   Slot& added = slots_[static_cast<uint32_t>(block)];
   added.entry = entry;
-  added.node = node;
+  added.scope = static_cast<uint16_t>(scope);
   added.next_in_bucket = std::exchange(buckets_.head(short_hash(entry.hash)), block);
-  if (entry.parent != kNoBlock) ++slot(entry.parent).entry.children;
+  if (entry.parent != kNoBlock) change_children(entry.parent, 1);
   return block;
 }
 
@@ -36,7 +39,7 @@ void BlockTable::remove(BlockId block) {
   const Slot& removed = slot(block);
   EMBER_CHECK(removed.entry.children == 0, "a block with children is not erased");
   EMBER_CHECK(!removed.entry.anywhere(), "a block that is in a tier is not erased");
-  if (removed.entry.parent != kNoBlock) --slot(removed.entry.parent).entry.children;
+  if (removed.entry.parent != kNoBlock) change_children(removed.entry.parent, -1);
   BlockId* link = &buckets_.head(short_hash(removed.entry.hash));
   while (*link != block) link = &slot(*link).next_in_bucket;
   *link = removed.next_in_bucket;
@@ -72,20 +75,39 @@ void BlockTable::touch(BlockId block, uint64_t now, bool hit) {
 
 void BlockTable::set_place(BlockId block, Tier tier, int32_t place) {
   EMBER_CHECK(place >= 0, "a place is not negative");
-  int32_t& known = slot(block).entry.place[static_cast<size_t>(tier)];
+  Slot& changed = slot(block);
+  const bool was_gap = changed.is_gap();
+  int32_t& known = changed.entry.place[static_cast<size_t>(tier)];
   const bool moved_within = known >= 0;
   known = place;
   if (moved_within) return;
+  count_gap(was_gap, changed);
   ++counts_[static_cast<size_t>(tier)];
   update(block);
 }
 
 void BlockTable::clear_place(BlockId block, Tier tier) {
-  int32_t& known = slot(block).entry.place[static_cast<size_t>(tier)];
+  Slot& changed = slot(block);
+  int32_t& known = changed.entry.place[static_cast<size_t>(tier)];
   if (known < 0) return;
   known = -1;
+  count_gap(false, changed);
   --counts_[static_cast<size_t>(tier)];
   update(block);
+}
+
+void BlockTable::set_damaged(BlockId block, bool damaged) {
+  Slot& changed = slot(block);
+  const bool was_gap = changed.is_gap();
+  changed.entry.damaged = damaged;
+  count_gap(was_gap, changed);
+}
+
+void BlockTable::change_children(BlockId block, int by) {
+  Slot& changed = slot(block);
+  const bool was_gap = changed.is_gap();
+  changed.entry.children += static_cast<uint32_t>(by);
+  count_gap(was_gap, changed);
 }
 
 BlockTable::TierMask BlockTable::residence(const BlockEntry& entry) {
@@ -93,7 +115,7 @@ BlockTable::TierMask BlockTable::residence(const BlockEntry& entry) {
   for (size_t tier = 0; tier < kTierCount; ++tier) {
     if (entry.place[tier] >= 0) mask |= bit(tier);
   }
-  return static_cast<TierMask>(mask);
+  return mask;
 }
 
 BlockTable::TierMask BlockTable::holds_now(const Slot& slot) {
@@ -106,7 +128,7 @@ BlockTable::TierMask BlockTable::holds_now(const Slot& slot) {
       if (slot.held_by[tier] > 0) mask |= bit(tier);
     }
   }
-  return static_cast<TierMask>(mask);
+  return mask;
 }
 
 BlockTable::TierMask BlockTable::evictable_now(const Slot& slot) {
@@ -117,7 +139,7 @@ BlockTable::TierMask BlockTable::evictable_now(const Slot& slot) {
   for (size_t tier = 0; tier < kTierCount; ++tier) {
     if ((in & bit(tier)) != 0 && slot.held_by[tier] == 0) mask |= bit(tier);
   }
-  return static_cast<TierMask>(mask);
+  return mask;
 }
 
 void BlockTable::update(BlockId block) {
@@ -127,9 +149,9 @@ void BlockTable::update(BlockId block) {
     Slot& changed = slot(block);
     update_sets(block, changed);
     const TierMask holds = holds_now(changed);
-    const unsigned flipped = static_cast<unsigned>(holds ^ changed.holds);
+    const TierMask flipped = holds ^ changed.holds;
     if (flipped == 0) return;
-    changed.holds = holds;
+    changed.holds = holds & kAllTiersMask;
     block = changed.entry.parent;
     if (block == kNoBlock) return;
     Slot& parent = slot(block);
@@ -147,14 +169,14 @@ void BlockTable::update(BlockId block) {
 void BlockTable::update_sets(BlockId block, Slot& slot) {
   const TierMask evictable = evictable_now(slot);
   for (size_t tier = 0; tier < kTierCount; ++tier) {
-    if (((evictable ^ slot.evictable) & static_cast<int>(bit(tier))) == 0) continue;
+    if (((evictable ^ slot.evictable) & bit(tier)) == 0) continue;
     if ((evictable & bit(tier)) != 0) {
       evictable_[tier].add(slot.entry.last_use, block);
     } else {
       evictable_[tier].remove(slot.entry.last_use, block);
     }
   }
-  slot.evictable = evictable;
+  slot.evictable = evictable & kAllTiersMask;
 }
 
 size_t BlockTable::memory_bytes() const {
@@ -183,6 +205,9 @@ void BlockTable::check_invariants(std::span<const BlockId> blocks) const {
   }
   for (BlockId block : blocks) check_block(block, expected[static_cast<uint32_t>(block)]);
   EMBER_CHECK(counts == counts_, "the blocks of a tier are counted");
+  size_t gaps = 0;
+  for (BlockId block : blocks) gaps += slot(block).is_gap() ? 1u : 0u;
+  EMBER_CHECK(gaps == gaps_, "blocks in no tier between others are counted");
   for (size_t tier = 0; tier < kTierCount; ++tier) {
     EMBER_CHECK(evictable_[tier].size() == evictable[tier], "an evictable set has strangers");
   }

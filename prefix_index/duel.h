@@ -49,6 +49,11 @@ class Duel {
     double s3_fifo = 0;
   };
   void recall(ShadowId block, bool had_hits);
+  // Asks for the memory that recalling this one will need.
+  void prefetch(ShadowId block) const {
+    if (shadows_lru()) lru_.prefetch(block);
+    if (shadows_s3()) s3_.prefetch(block);
+  }
   void recall_scores(const Scores& scores, EvictionPolicy leader);
   // Both shadows' members and ghosts, to be written down: from the oldest of each queue on, at most
   // `most` a call, and recalled in the opposite order. True when the walk is over. Calls of others

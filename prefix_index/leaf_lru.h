@@ -36,6 +36,7 @@ class LeafLruShadow {
     return ShadowMark{table_.at(ref).id, 0, 0};
   }
 
+  void prefetch(ShadowId block) const { table_.prefetch(block); }
   bool holds(ShadowId block) const { return table_.find(block) != Table::kNone; }
   size_t size() const { return table_.size(0); }
   size_t memory_bytes() const { return table_.memory_bytes(); }

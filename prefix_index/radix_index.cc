@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "prefix_index/block_table.h"
-#include "prefix_index/run_tree.h"
+#include "prefix_index/block_tree.h"
 #include "prefix_index/token_run.h"
 
 namespace ember {
@@ -16,7 +16,6 @@ struct RadixIndex::Impl {
   // A block that may come next, and how far it agrees with what is asked for.
   struct Candidate {
     BlockId block = kNoBlock;
-    RunPoint after;
     size_t agree = 0;
   };
 
@@ -27,17 +26,9 @@ struct RadixIndex::Impl {
     return entry.anywhere() && !entry.damaged &&
            (numerics_build == 0 || entry.numerics_build == numerics_build);
   }
-  // Where the scope goes on after `block`; node kNoNode if it does not.
-  RunPoint point(ScopeId scope, BlockId block) const {
-    if (block == kNoBlock) return tree.root_point(scope, kNoBlock);
-    if (tree.scope(block) == scope) return tree.point_after(block);
-    EMBER_CHECK(tree.scope(block) == kSharedScope, "a tenant's chain stays the tenant's");
-    return tree.root_point(scope, block);
-  }
-  Candidate best_branch(std::span<const NodeId> branches, TokenSpan rest, uint64_t build) const;
-  Candidate best_next(RunPoint point, TokenSpan rest, uint64_t build) const;
+  Candidate best_of(std::span<const BlockId> blocks, TokenSpan rest, uint64_t build) const;
   enum class Agreement : uint8_t { kToTheToken, kWholeBlocks };
-  void walk(RunPoint point, TokenSpan rest, uint64_t build, Agreement wanted,
+  void walk(ScopeId scope, BlockId after, TokenSpan rest, uint64_t build, Agreement wanted,
             PrefixMatch& path) const;
   PrefixMatch shared_walk(TokenSpan tokens, size_t limit, uint64_t build) const;
   void take_longest(ScopeId scope, TokenSpan tokens, uint64_t build, size_t first_branch,
@@ -45,27 +36,29 @@ struct RadixIndex::Impl {
 
   const uint32_t span;
   BlockTable table;
-  RunTree tree;
+  BlockTree tree;
 };
 
-// The usable run that agrees furthest. In token order agreement falls to both sides of the place
-// where `rest` would stand, so the search goes outwards from there and the first usable run is the
+// The usable block that agrees furthest. In token order agreement falls to both sides of the place
+// where `rest` would stand, so the search goes outwards from there and the first usable one is the
 // best; of two that agree equally far the one before that place is taken (a tail that agrees whole
-// is among those). Cost: logarithmic, plus the unusable runs that agree further.
-RadixIndex::Impl::Candidate RadixIndex::Impl::best_branch(std::span<const NodeId> branches,
-                                                          TokenSpan rest, uint64_t build) const {
+// is among those). Cost: logarithmic, plus the unusable ones that agree further.
+RadixIndex::Impl::Candidate RadixIndex::Impl::best_of(std::span<const BlockId> blocks,
+                                                      TokenSpan rest, uint64_t build) const {
   const auto agreement = [&](size_t i) {
-    return i < branches.size() ? agreeing_tokens(tree.first_tokens(branches[i]), rest) : 0;
+    return i < blocks.size() ? agreeing_tokens(tree.tokens(blocks[i]), rest) : 0;
   };
-  size_t right = tree.branches_not_after(branches, rest);
+  if (blocks.size() == 1) {  // as it is nearly everywhere
+    return usable(blocks.front(), build) ? Candidate{blocks.front(), agreement(0)} : Candidate{};
+  }
+  size_t right = tree.not_after(blocks, rest);
   size_t left = right - 1;  // wraps below the first: no agreement
   size_t left_agrees = agreement(left);
   size_t right_agrees = agreement(right);
   while (left_agrees > 0 || right_agrees > 0) {
     const bool take_left = left_agrees >= right_agrees;
-    const NodeId run = branches[take_left ? left : right];
-    const BlockId block = tree.first_block(run);
-    if (usable(block, build)) return {block, {run, 1}, take_left ? left_agrees : right_agrees};
+    const BlockId block = blocks[take_left ? left : right];
+    if (usable(block, build)) return {block, take_left ? left_agrees : right_agrees};
     if (take_left) {
       left_agrees = agreement(--left);
     } else {
@@ -75,30 +68,19 @@ RadixIndex::Impl::Candidate RadixIndex::Impl::best_branch(std::span<const NodeId
   return {};
 }
 
-RadixIndex::Impl::Candidate RadixIndex::Impl::best_next(RunPoint point, TokenSpan rest,
-                                                        uint64_t build) const {
-  const BlockId next = tree.next_in_run(point);
-  if (next == kNoBlock) {
-    const size_t ahead = std::min<size_t>(rest.size(), span);
-    return best_branch(tree.branches(point), rest.first(ahead), build);
-  }
-  if (!usable(next, build)) return {};
-  return {next, {point.node, point.passed + 1}, agreeing_tokens(tree.next_tokens(point), rest)};
-}
-
-// Goes on from `point` as far as usable blocks agree with `rest`.
-void RadixIndex::Impl::walk(RunPoint point, TokenSpan rest, uint64_t build, Agreement wanted,
-                            PrefixMatch& path) const {
-  if (point.node == kNoNode) return;
+// Goes on after a block of the scope, or of `shared`, as far as usable blocks agree with `rest`.
+void RadixIndex::Impl::walk(ScopeId scope, BlockId after, TokenSpan rest, uint64_t build,
+                            Agreement wanted, PrefixMatch& path) const {
   while (!rest.empty()) {
-    const Candidate next = best_next(point, rest, build);
+    const size_t ahead = std::min<size_t>(rest.size(), span);
+    const Candidate next = best_of(tree.next(scope, after), rest.first(ahead), build);
     const bool whole = next.agree == span;
     if (next.agree == 0 || (wanted == Agreement::kWholeBlocks && !whole)) return;
     path.blocks.push_back(next.block);
     path.tokens += next.agree;
     if (!whole) return;
     rest = rest.subspan(next.agree);
-    point = next.after;
+    after = next.block;
   }
 }
 
@@ -108,7 +90,7 @@ PrefixMatch RadixIndex::Impl::shared_walk(TokenSpan tokens, size_t limit, uint64
   const size_t blocks = (limit + span - 1) / span;
   const TokenSpan seen = tokens.first(std::min(tokens.size(), blocks * span));
   PrefixMatch path;
-  walk(tree.root_point(kSharedScope, kNoBlock), seen, build, Agreement::kWholeBlocks, path);
+  walk(kSharedScope, kNoBlock, seen, build, Agreement::kWholeBlocks, path);
   path.tokens = std::min(path.tokens, limit);
   return path;
 }
@@ -118,10 +100,10 @@ PrefixMatch RadixIndex::Impl::shared_walk(TokenSpan tokens, size_t limit, uint64
 void RadixIndex::Impl::take_longest(ScopeId scope, TokenSpan tokens, uint64_t build,
                                     size_t first_branch, PrefixMatch& best) const {
   const std::vector<BlockId> shared = best.blocks;
-  const auto try_from = [&](RunPoint start, size_t passed) {
-    if (start.node == kNoNode) return;
+  const auto try_from = [&](BlockId after, size_t passed) {
+    if (tree.next(scope, after).empty()) return;
     PrefixMatch own;
-    walk(start, tokens.subspan(passed * span), build, Agreement::kToTheToken, own);
+    walk(scope, after, tokens.subspan(passed * span), build, Agreement::kToTheToken, own);
     if (passed * span + own.tokens <= best.tokens) return;
     best.tokens = passed * span + own.tokens;
     best.blocks.assign(shared.begin(), shared.begin() + static_cast<std::ptrdiff_t>(passed));
@@ -129,9 +111,9 @@ void RadixIndex::Impl::take_longest(ScopeId scope, TokenSpan tokens, uint64_t bu
   };
   const size_t last = tree.has_branches(scope) ? std::min(shared.size(), tokens.size() / span) : 0;
   for (size_t passed = last; passed > 0 && passed >= first_branch; --passed) {
-    try_from(tree.root_point(scope, shared[passed - 1]), passed);
+    try_from(shared[passed - 1], passed);
   }
-  if (first_branch == 0) try_from(tree.root_point(scope, kNoBlock), 0);
+  if (first_branch == 0) try_from(kNoBlock, 0);
 }
 
 RadixIndex::RadixIndex(uint32_t block_tokens) {
@@ -146,8 +128,7 @@ PrefixMatch RadixIndex::match(ScopeId scope, TokenSpan tokens, size_t limit,
   const TokenSpan asked = tokens.first(std::min(tokens.size(), limit));
   PrefixMatch path;
   if (scope == kSharedScope) {
-    const RunPoint start = impl_->tree.root_point(scope, kNoBlock);
-    impl_->walk(start, asked, numerics_build, Impl::Agreement::kToTheToken, path);
+    impl_->walk(scope, kNoBlock, asked, numerics_build, Impl::Agreement::kToTheToken, path);
     return path;
   }
   path = impl_->shared_walk(tokens, asked.size(), numerics_build);
@@ -182,11 +163,8 @@ void RadixIndex::expect(size_t blocks, size_t leaves_on_disk) {
   impl_->table.evictable(Tier::kDisk).reserve(blocks, leaves_on_disk);
 }
 
-void RadixIndex::expect_run(BlockId block, size_t more) { impl_->tree.expect_run(block, more); }
-
 BlockId RadixIndex::find_child(ScopeId scope, BlockId parent, TokenSpan tokens) const {
-  const RunPoint point = impl_->point(scope, parent);
-  return point.node == kNoNode ? kNoBlock : impl_->tree.find(point, tokens);
+  return impl_->tree.find(impl_->tree.next(scope, parent), tokens);
 }
 
 BlockId RadixIndex::find(const BlockHash& hash) const { return impl_->table.find(hash); }
@@ -195,13 +173,13 @@ BlockId RadixIndex::find_short(size_t short_hash) const {
   return impl_->table.find_short(short_hash);
 }
 
+bool RadixIndex::names(BlockId block, const BlockHash& hash) const {
+  return impl_->table.has(block) && impl_->table.entry(block).hash == hash;
+}
+
 std::vector<BlockId> RadixIndex::children(ScopeId scope, BlockId block) const {
-  const RunPoint point = impl_->point(scope, block);
-  if (point.node == kNoNode) return {};
-  if (const BlockId next = impl_->tree.next_in_run(point); next != kNoBlock) return {next};
-  std::vector<BlockId> blocks;
-  for (NodeId run : impl_->tree.branches(point)) blocks.push_back(impl_->tree.first_block(run));
-  return blocks;
+  const std::span<const BlockId> next = impl_->tree.next(scope, block);
+  return {next.begin(), next.end()};
 }
 
 void RadixIndex::erase(BlockId block) { impl_->tree.remove(block); }
@@ -213,7 +191,7 @@ std::vector<TokenId> RadixIndex::tokens(BlockId block) const {
   return {tokens.begin(), tokens.end()};
 }
 
-ScopeId RadixIndex::scope(BlockId block) const { return impl_->tree.scope(block); }
+ScopeId RadixIndex::scope(BlockId block) const { return impl_->table.scope(block); }
 
 void RadixIndex::set_place(BlockId block, Tier tier, int32_t place) {
   impl_->table.set_place(block, tier, place);
@@ -238,6 +216,8 @@ LeafLru& RadixIndex::evictable(Tier tier) { return impl_->table.evictable(tier);
 size_t RadixIndex::size() const { return impl_->table.size(); }
 
 size_t RadixIndex::count(Tier tier) const { return impl_->table.count(tier); }
+
+size_t RadixIndex::gaps() const { return impl_->table.gaps(); }
 
 size_t RadixIndex::memory_bytes() const {
   return impl_->table.memory_bytes() + impl_->tree.memory_bytes();

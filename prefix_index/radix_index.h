@@ -1,8 +1,8 @@
 // Radix index: which token prefixes are known, block by block, and in which tiers they are.
 //
 // Journey    block_hash -> [radix_index] -> restore_plan, offload, eviction
-// Owns       one entry for each known block; runs of blocks without a branch share one node; for
-//            each scope a tree from the root on, and one under each shared block where it goes on
+// Owns       one entry for each known block and its token ids; for each scope a tree from the root
+//            on, and one under each shared block where it goes on
 // Invariant  a block is reached by comparing token ids from the root on, never by its hash alone;
 //            every entry's parent is an entry (or a root); a block with children is a full block;
 //            a block's parent is of its own scope or of `shared`
@@ -79,12 +79,12 @@ class RadixIndex {
                  uint64_t numerics_build, uint64_t now);
   // Before many blocks come that were stored: so many in all, so many of them without children.
   void expect(size_t blocks, size_t leaves_on_disk);
-  // After one of those came that begins a run: full blocks that follow it, each the next's parent.
-  void expect_run(BlockId block, size_t more);
   // The scope's existing entry for exactly these tokens after `parent`, or kNoBlock.
   BlockId find_child(ScopeId scope, BlockId parent, TokenSpan tokens) const;
   // By hash: for administration and reopening. The caller still compares tokens.
   BlockId find(const BlockHash& hash) const;
+  // Whether this number is that of a block with this hash: numbers of erased blocks are used again.
+  bool names(BlockId block, const BlockHash& hash) const;
   // By std::hash of the hash: a block that a shadow directory (prefix_index/duel.h) named.
   BlockId find_short(size_t short_hash) const;
   // The scope's children of a block (kNoBlock: its first blocks), in token order.
@@ -108,6 +108,9 @@ class RadixIndex {
 
   size_t size() const;                      // entries
   size_t count(Tier tier) const;            // entries in that tier
+  // Entries with children that are in no tier and not damaged. While there is none, no entry in a
+  // tier is unreachable but below a hole.
+  size_t gaps() const;
   size_t memory_bytes() const;              // what the index itself holds, about
   std::vector<BlockId> all_blocks() const;  // parents before children
   std::vector<BlockId> blocks_of(ScopeId scope) const;  // the scope's own, parents before children

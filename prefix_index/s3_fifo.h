@@ -39,6 +39,7 @@ class S3FifoShadow {
   }
   void set_capacity(size_t capacity, std::vector<ShadowId>* changed);
 
+  void prefetch(ShadowId block) const { table_.prefetch(block); }
   bool holds(ShadowId block) const {
     const Table::Ref known = table_.find(block);
     return known != Table::kNone && table_.at(known).queue != kGhost;

@@ -49,6 +49,8 @@ class ShadowTable {
     while (ref != kNone && entries_[ref].id != id) ref = entries_[ref].next_in_bucket;
     return ref;
   }
+  // Asks for the memory that finding or adding this id will need.
+  void prefetch(ShadowId id) const { __builtin_prefetch(&buckets_.head(id)); }
   Entry& at(Ref ref) { return entries_[ref]; }
   const Entry& at(Ref ref) const { return entries_[ref]; }
   size_t size(size_t queue) const { return queues_[queue].size; }

@@ -99,20 +99,21 @@ uint64_t BlockLedger::use_order(uint32_t position, const TouchRecord& touch,
   return known - std::min<uint64_t>(known, position);
 }
 
-BlockId BlockLedger::adopt(ScopeId scope, BlockId parent, TokenSpan tokens, const BlockHash& hash,
-                           uint64_t numerics_build, const TouchRecord& touch) {
+BlockLedger::Adopted BlockLedger::adopt(ScopeId scope, BlockId parent, TokenSpan tokens,
+                                        const BlockHash& hash, uint64_t numerics_build,
+                                        const TouchRecord& touch) {
   const size_t known = index_.size();
   const uint32_t position = parent == kNoBlock ? 0 : entry(parent).position + 1;
   const BlockId block = index_.insert(scope, parent, tokens, hash, numerics_build,
                                       use_order(position, touch, opened_unix_us_));
-  if (index_.size() == known) return block;
+  if (index_.size() == known) return {block, false};
   const auto id = static_cast<size_t>(block);
   notes_.reach(id);
   notes_[id] = BlockNotes{};
   notes_[id].last_use_unix_us = touch.last_use_unix_us;
   notes_[id].earlier_hits = touch.hits;
   ranks_.added(block);
-  return block;
+  return {block, true};
 }
 
 void BlockLedger::recall(BlockId block, const TouchRecord& touch) {
@@ -122,10 +123,11 @@ void BlockLedger::recall(BlockId block, const TouchRecord& touch) {
   note.earlier_hits = touch.hits;
 }
 
-void BlockLedger::loaded(uint64_t limit_bytes, std::vector<EvictionRanks::Remembered> by_use) {
+void BlockLedger::loaded(uint64_t limit_bytes, std::vector<EvictionRanks::Remembered> by_use,
+                         std::vector<BlockId> blocks) {
   loaded_ = true;
   expect_disk_capacity(limit_bytes);
-  ranks_.begin_recall(std::move(by_use));
+  ranks_.begin_recall(std::move(by_use), std::move(blocks));
 }
 
 void BlockLedger::expect_disk_capacity(uint64_t limit_bytes) {

@@ -74,13 +74,16 @@ class BlockLedger {
   void use(const std::vector<BlockId>& blocks, bool hit);
   // At reopening: the entry for a block that the store holds, made if absent, as old as an earlier
   // process says. Older than all that is used from now on; blocks may come in any order.
-  BlockId adopt(ScopeId scope, BlockId parent, TokenSpan tokens, const BlockHash& hash,
+  struct Adopted {
+    BlockId block = kNoBlock;
+    bool made = false;  // else it was there, and is unchanged
+  };
+  Adopted adopt(ScopeId scope, BlockId parent, TokenSpan tokens, const BlockHash& hash,
                 uint64_t numerics_build, const TouchRecord& touch);
   // The same for an entry that is there already: its hits, and its age unless it was used since.
   void recall(BlockId block, const TouchRecord& touch);
   // Before many of them come, in the order of their chains (prefix_index/radix_index.h).
   void expect(size_t blocks, size_t leaves) { index_.expect(blocks, leaves); }
-  void expect_run(BlockId block, size_t more) { index_.expect_run(block, more); }
   // The place in the order of use that the store's records give a block of a process that opened
   // at this time. Threads: any.
   static uint64_t use_order(uint32_t position, const TouchRecord& touch, uint64_t opened_unix_us);
@@ -90,7 +93,8 @@ class BlockLedger {
   EvictionRanks& ranks() { return ranks_; }
   const EvictionRanks& ranks() const { return ranks_; }
   // All that the store holds is in the index: the disk's shadows begin with it.
-  void loaded(uint64_t limit_bytes, std::vector<EvictionRanks::Remembered> by_use);
+  void loaded(uint64_t limit_bytes, std::vector<EvictionRanks::Remembered> by_use,
+              std::vector<BlockId> blocks);
   // How many blocks the disk holds when it is full: by this limit and the mean of what is stored,
   // until it has been full and the number is known.
   void expect_disk_capacity(uint64_t limit_bytes);

@@ -9,6 +9,7 @@ namespace {
 
 // Of the blocks of yesterday: some milliseconds' worth.
 constexpr size_t kRecalledAtOnce = 1024;
+constexpr std::ptrdiff_t kPrefetchAhead = 8;
 
 }  // namespace
 
@@ -46,6 +47,7 @@ bool EvictionRanks::below_hole(BlockId block) const {
 void EvictionRanks::rerank(Tier tier, BlockId block) {
   LeafLru& leaves = index_.evictable(tier);
   leaves.rerank(block);
+  if (tails_.empty()) return;
   const auto [first, last] = tails_.equal_range(block);
   for (auto tail = first; tail != last; ++tail) leaves.rerank(tail->second);
 }
@@ -86,8 +88,9 @@ void EvictionRanks::sort_by_use(std::vector<Remembered>& blocks) {
             [](const Remembered& a, const Remembered& b) { return a.last_use < b.last_use; });
 }
 
-void EvictionRanks::begin_recall(std::vector<Remembered> by_use) {
+void EvictionRanks::begin_recall(std::vector<Remembered> by_use, std::vector<BlockId> blocks) {
   remembered_ = std::move(by_use);
+  remembered_as_ = std::move(blocks);
   recalling_ = true;
   recall_some(kRecalledAtOnce);
 }
@@ -98,10 +101,15 @@ void EvictionRanks::recall_some(size_t most) {
     if (expects_marks_ && !newer_left()) return;
     const Remembered next = remembered_.back();
     remembered_.pop_back();
+    if (std::ssize(remembered_) >= kPrefetchAhead) {
+      disk_duel().prefetch((remembered_.end() - kPrefetchAhead)->block);
+    }
     disk_duel().recall(next.block, next.had_hits);
-    const BlockId block = index_.find_short(next.block);
-    if (block != kNoBlock) rerank(Tier::kDisk, block);
-    if (remembered_.empty()) remembered_.shrink_to_fit();
+    // Should it be the number of another block by now, that one is ranked once more in vain.
+    rerank(Tier::kDisk, remembered_as_[next.number]);
+    if (!remembered_.empty()) continue;
+    remembered_.shrink_to_fit();
+    std::vector<BlockId>().swap(remembered_as_);
   }
 }
 

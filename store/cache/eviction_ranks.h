@@ -49,11 +49,13 @@ class EvictionRanks {
   struct Remembered {
     uint64_t last_use = 0;
     ShadowId block = 0;
+    uint32_t number = 0;  // in the list of blocks that comes with them
     bool had_hits = false;
   };
   static void sort_by_use(std::vector<Remembered>& blocks);  // Threads: any
-  // The disk's shadows take them in, sorted so, as much at a time as recall_some is told.
-  void begin_recall(std::vector<Remembered> by_use);
+  // The disk's shadows take them in, sorted so, as much at a time as recall_some is told. `blocks`:
+  // as which each has entered the index, by number.
+  void begin_recall(std::vector<Remembered> by_use, std::vector<BlockId> blocks);
   void recall_some(size_t most);
   size_t to_recall() const { return remembered_.size(); }
   // What an earlier process knew of the disk's duel (store/cache/shadow_keeper.h): its scores now;
@@ -118,6 +120,7 @@ class EvictionRanks {
   uint64_t numerics_build_;
   std::array<Duel, 3> duels_;  // by tier
   std::vector<Remembered> remembered_;  // not yet taken in, the latest use at the back
+  std::vector<BlockId> remembered_as_;  // by their numbers
   bool recalling_ = false;
   bool expects_marks_ = false;
   uint64_t marks_written_at_ = 0;  // as times of use

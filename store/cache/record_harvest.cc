@@ -7,50 +7,73 @@
 #include <span>
 #include <utility>
 
+#include "base/bytes.h"
+
 namespace ember {
 namespace {
 
-constexpr uint32_t kNone = 0xffffffffu;
-constexpr uint32_t kPrefetchAhead = 16;
+constexpr uint32_t kNone = RecordHarvest::kNone;
+constexpr uint32_t kTableAhead = 32;  // records: their place in the table, and then their row
+constexpr uint32_t kRowAhead = 16;
+
+// The first bytes of a hash as a number that goes up as hashes do: records come in that order.
+uint64_t leading(const BlockHash& hash) {
+  return __builtin_bswap64(load_unaligned<uint64_t>(
+      reinterpret_cast<const char*>(hash.bytes.data())));
+}
 
 // The trees among the records of a harvest, as numbers alone.
 class Families {
  public:
   explicit Families(const RecordHarvest& harvest)
-      : harvest_(harvest),
-        first_child_(harvest.end(), kNone),
-        next_sibling_(harvest.end(), kNone) {}
+      : harvest_(harvest), links_(harvest.end()) {}
 
   // Children stand beside their siblings; records whose parent is not here are the roots.
   void link() {
     hash_all();
     for (uint32_t number = 0; number < harvest_.end(); ++number) {
-      prefetch_parent_of(number + kPrefetchAhead);
+      prefetch_for(number);
       if (!harvest_.has(number)) continue;
       const RecordHarvest::Row& row = harvest_.row(number);
       const uint32_t parent = row.position == 0 ? kNone : find(row.parent);
-      uint32_t& head = parent == kNone || parent == number ? roots_ : first_child_[parent];
-      next_sibling_[number] = std::exchange(head, number);
+      const bool root = parent == kNone || parent == number;
+      uint32_t& head = root ? roots_ : links_[parent].first_child;
+      links_[number].next_sibling = std::exchange(head, number);
     }
     std::vector<uint32_t>().swap(heads_);
     std::vector<uint32_t>().swap(next_in_chain_);
   }
 
   uint32_t roots() const { return roots_; }
-  uint32_t first_child(uint32_t number) const { return first_child_[number]; }
-  uint32_t next_sibling(uint32_t number) const { return next_sibling_[number]; }
-  bool only_child(uint32_t child) const { return next_sibling_[child] == kNone; }
+  uint32_t first_child(uint32_t number) const { return links_[number].first_child; }
+  uint32_t next_sibling(uint32_t number) const { return links_[number].next_sibling; }
+  bool only_child(uint32_t child) const { return next_sibling(child) == kNone; }
+  // Asks for the memory that going on from a record will need.
+  void prefetch(uint32_t number) const { __builtin_prefetch(&links_[number]); }
 
  private:
-  size_t bucket_of(const BlockHash& hash) const {
-    return std::hash<BlockHash>{}(hash) & (heads_.size() - 1);
+  struct Links {
+    uint32_t first_child = kNone;
+    uint32_t next_sibling = kNone;
+  };
+  bool has(uint32_t number) const { return number < harvest_.end() && harvest_.has(number); }
+  size_t bucket_of(const BlockHash& hash) const { return leading(hash) >> shift_; }
+  // What the parents of the records to come need, so that none is waited for.
+  void prefetch_for(uint32_t number) const {
+    if (has(number + kTableAhead)) {
+      __builtin_prefetch(&heads_[bucket_of(harvest_.row(number + kTableAhead).parent)]);
+    }
+    if (!has(number + kRowAhead)) return;
+    const uint32_t head = heads_[bucket_of(harvest_.row(number + kRowAhead).parent)];
+    if (head == kNone) return;
+    __builtin_prefetch(&harvest_.row(head));
+    prefetch(head);
   }
-  void prefetch_parent_of(uint32_t number) const {
-    if (number >= harvest_.end() || !harvest_.has(number)) return;
-    __builtin_prefetch(&heads_[bucket_of(harvest_.row(number).parent)]);
-  }
+  // As records come by their hashes, the table is written from its front to its end.
   void hash_all() {
-    heads_.assign(std::bit_ceil(harvest_.size() + 1), kNone);
+    const size_t buckets = std::bit_ceil(2 * harvest_.size() + 2);
+    shift_ = 64 - static_cast<unsigned>(std::bit_width(buckets - 1));
+    heads_.assign(buckets, kNone);
     next_in_chain_.assign(harvest_.end(), kNone);
     for (uint32_t number = 0; number < harvest_.end(); ++number) {
       if (!harvest_.has(number)) continue;
@@ -60,15 +83,18 @@ class Families {
   }
   uint32_t find(const BlockHash& hash) const {
     uint32_t number = heads_[bucket_of(hash)];
-    while (number != kNone && harvest_.row(number).hash != hash) number = next_in_chain_[number];
+    const uint64_t wanted = leading(hash);
+    while (number != kNone && leading(harvest_.row(number).hash) != wanted) {
+      number = next_in_chain_[number];
+    }
     return number;
   }
 
   const RecordHarvest& harvest_;
-  std::vector<uint32_t> heads_;  // by hash
+  unsigned shift_ = 63;
+  std::vector<uint32_t> heads_;  // by the first bits of the hash
   std::vector<uint32_t> next_in_chain_;
-  std::vector<uint32_t> first_child_;
-  std::vector<uint32_t> next_sibling_;
+  std::vector<Links> links_;  // by number
   uint32_t roots_ = kNone;
 };
 
@@ -122,19 +148,26 @@ void RecordHarvest::add(const BlockRecord& record, const TouchRecord& touch) {
 }
 
 uint32_t RecordHarvest::name_number(const std::string& name) {
+  if (name.empty() && empty_name_ != kNone) return empty_name_;
+  if (!names_.empty() && names_[last_name_] == name) return last_name_;
   const auto next = static_cast<uint32_t>(names_.size());
   const auto [known, added] = name_numbers_.try_emplace(name, next);
   if (added) names_.push_back(name);
+  (name.empty() ? empty_name_ : last_name_) = known->second;
   return known->second;
 }
 
 void RecordHarvest::append(RecordHarvest&& other) {
   std::vector<uint32_t> numbers;
   for (const std::string& name : other.names_) numbers.push_back(name_number(name));
+  bool same_numbers = true;
+  for (uint32_t i = 0; i < numbers.size(); ++i) same_numbers = same_numbers && numbers[i] == i;
   for (Chunk& chunk : other.chunks_) {
-    for (Row& row : chunk.rows) {
-      row.scope = numbers[row.scope];
-      row.publisher = numbers[row.publisher];
+    if (!same_numbers) {
+      for (Row& row : chunk.rows) {
+        row.scope = numbers[row.scope];
+        row.publisher = numbers[row.publisher];
+      }
     }
     chunks_.push_back(std::move(chunk));
   }
@@ -156,29 +189,38 @@ RecordHarvest::Order RecordHarvest::parents_first() const {
   families.link();
   Order order;
   order.places.reserve(size_);
-  std::vector<uint32_t> open;  // the next one is at the back
+  struct Open {
+    uint32_t number = 0;
+    uint32_t parent = kNone;
+  };
+  std::vector<Open> open;  // the next one is at the back
   std::vector<Sibling> siblings;
-  const auto open_all = [&](uint32_t first) {
+  const auto open_all = [&](uint32_t first, uint32_t parent) {
     siblings.clear();
     for (uint32_t child = first; child != kNone; child = families.next_sibling(child)) {
-      siblings.push_back({first_tokens_of(tokens(child)), child});
+      siblings.push_back({0, child});
+      __builtin_prefetch(tokens(child).data());
     }
+    for (Sibling& one : siblings) one.first_tokens = first_tokens_of(tokens(one.number));
     sort_siblings(*this, siblings);
-    for (size_t i = siblings.size(); i-- > 0;) open.push_back(siblings[i].number);
+    for (size_t i = siblings.size(); i-- > 0;) {
+      open.push_back({siblings[i].number, parent});
+      families.prefetch(siblings[i].number);
+    }
   };
-  open_all(families.roots());
+  open_all(families.roots(), kNone);
   bool begins_run = true;
   while (!open.empty()) {
-    const uint32_t number = open.back();
+    const Open next = open.back();
     open.pop_back();
-    order.places.push_back({number, 0, begins_run});
-    const uint32_t child = families.first_child(number);
+    order.places.push_back({next.number, next.parent, 0, begins_run});
+    const uint32_t child = families.first_child(next.number);
     begins_run = child == kNone || !families.only_child(child);
     if (child == kNone) ++order.leaves;
     if (begins_run) {
-      open_all(child);
+      open_all(child, next.number);
     } else {
-      open.push_back(child);
+      open.push_back({child, next.number});
     }
   }
   for (size_t at = order.places.size(); at-- > 1;) {

@@ -4,7 +4,7 @@
 // Owns       72 bytes and the token ids for each record that it was given
 // Invariant  a number names one record, also after another harvest was appended; in an order
 //            parents come before children, and blocks without a branch one after another
-// Threads    one at a time
+// Threads    one at a time while it is given records; then any may read
 // Not here   whether a record may be believed (store/cache/reopening.h)
 //
 // Records come in the order of their hashes, which is none. In the order of their chains each finds
@@ -47,6 +47,7 @@ class RecordHarvest {
   void append(RecordHarvest&& other);
 
   size_t size() const { return size_; }
+  uint32_t block_tokens() const { return block_tokens_; }
   const Row& row(uint32_t number) const { return chunks_[number / kChunk].rows[number % kChunk]; }
   TokenSpan tokens(uint32_t number) const {
     const TokenId* first = chunks_[number / kChunk].tokens.data();
@@ -57,8 +58,10 @@ class RecordHarvest {
   // Asks for the memory of a record that will be needed soon.
   void prefetch(uint32_t number) const;
 
+  static constexpr uint32_t kNone = 0xffffffffu;
   struct Place {
     uint32_t number = 0;
+    uint32_t parent = kNone;  // the number of the record before it; kNone: not here
     uint32_t run = 0;  // blocks that follow it in the order, each the only child of the one before
     bool begins_run = false;
   };
@@ -66,6 +69,8 @@ class RecordHarvest {
     std::vector<Place> places;
     size_t leaves = 0;
   };
+  // Whether two hashes are really the same is told by what enters: a parent is known here by its
+  // hash's first eight bytes.
   Order parents_first() const;
 
   // Numbers are below this; those of a chunk that is not full are not all taken.
@@ -85,6 +90,8 @@ class RecordHarvest {
   size_t size_ = 0;
   std::vector<std::string> names_;
   std::unordered_map<std::string, uint32_t> name_numbers_;
+  uint32_t last_name_ = 0;       // mostly the next record's too
+  uint32_t empty_name_ = kNone;  // that of no publisher
 };
 
 }  // namespace ember

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kEntriesAtOnce = 1024;  // of one visit of the engine thread: some 2 ms
 constexpr uint32_t kStepsAtOnce = 3;     // of the walk: two are read while one is handed over
-constexpr size_t kPrefetchAhead = 8;     // records
+constexpr size_t kBatchesAhead = 4;      // of a visit's entries each
 
 }  // namespace
 
@@ -34,9 +34,12 @@ Status Reopening::begin() {
     return {};
   }
   entering_ = std::make_shared<Entering>(context_.layout.block_tokens());
-  put_in_order(shares_, *entering_);
+  put_together(shares_, *entering_);
+  entering_->order = entering_->harvest.parents_first();
   sort_by_use(context_.ledger.opened_unix_us(), *entering_);
-  enter_some(entering_->order.places.size());
+  RecordBatch all;
+  all.gather(entering_->harvest, entering_->order, entering_->order.places.size());
+  enter_batch(all);
   finish();
   return {};
 }
@@ -117,223 +120,140 @@ void Reopening::step_ended(Share& share, const Status& status) {
   go_on();
 }
 
-void Reopening::start_ordering() {
-  ordering_ = true;
-  const auto entering = std::make_shared<Entering>(context_.layout.block_tokens());
-  const Ticket ticket = context_.device.run_host(
-      HostLane::kRead, [shares = std::exchange(shares_, {}), entering]() -> Status {
-        put_in_order(shares, *entering);
-        return {};
-      });
-  context_.tickets.on(ticket, [this, entering](const Status&) {
-    ordering_ = false;
-    if (walking_) begin_entering(entering);
-  });
-}
-
-// What the shadows will want is sorted meanwhile.
-void Reopening::begin_entering(std::shared_ptr<Entering> entering) {
-  entering_ = std::move(entering);
-  context_.ledger.expect(entering_->order.places.size(), entering_->order.leaves);
-  sorting_ = true;
-  const Ticket ticket = context_.device.run_host(
-      HostLane::kRead, [sorted = entering_, opened = context_.ledger.opened_unix_us()]() -> Status {
-        sort_by_use(opened, *sorted);
-        return {};
-      });
-  context_.tickets.on(ticket, [this](const Status&) {
-    sorting_ = false;
-    go_on();
-  });
-  go_on();
-}
-
 // Runs on the read lane, or at opening.
-void Reopening::put_in_order(std::span<const std::shared_ptr<Share>> shares,
+void Reopening::put_together(std::span<const std::shared_ptr<Share>> shares,
                              Entering& entering) {
-  RecordHarvest& harvest = entering.harvest;
-  for (const std::shared_ptr<Share>& share : shares) harvest.append(std::move(share->harvest));
-  entering.order = harvest.parents_first();
+  for (const std::shared_ptr<Share>& share : shares) {
+    entering.harvest.append(std::move(share->harvest));
+  }
+  entering.entered.assign(entering.harvest.end(), kNoBlock);
 }
 
 // The same.
 void Reopening::sort_by_use(uint64_t opened_unix_us, Entering& entering) {
   const RecordHarvest& harvest = entering.harvest;
-  entering.remembered.reserve(entering.order.places.size());
-  for (const RecordHarvest::Place& place : entering.order.places) {
-    const RecordHarvest::Row& row = harvest.row(place.number);
+  entering.remembered.reserve(harvest.size());
+  for (uint32_t number = 0; number < harvest.end(); ++number) {
+    if (!harvest.has(number)) continue;
+    const RecordHarvest::Row& row = harvest.row(number);
     const uint64_t used = BlockLedger::use_order(row.position, row.touch(), opened_unix_us);
-    entering.remembered.push_back({used, EvictionRanks::shadow_id(row.hash), row.hits > 0});
+    entering.remembered.push_back(
+        {used, EvictionRanks::shadow_id(row.hash), number, row.hits > 0});
   }
   EvictionRanks::sort_by_use(entering.remembered);
+}
+
+void Reopening::start_putting_together() {
+  ordering_ = true;
+  const auto entering = std::make_shared<Entering>(context_.layout.block_tokens());
+  const Ticket ticket = context_.device.run_host(
+      HostLane::kRead, [shares = std::exchange(shares_, {}), entering]() -> Status {
+        put_together(shares, *entering);
+        return {};
+      });
+  context_.tickets.on(ticket, [this, entering](const Status&) { start_ordering(entering); });
+}
+
+// The order of the chains, and beside it that of the latest use, which the shadows will want.
+void Reopening::start_ordering(std::shared_ptr<Entering> entering) {
+  entering->tasks = 2;
+  const auto ended = [this, entering](const Status&) {
+    if (--entering->tasks > 0) return;
+    ordering_ = false;
+    if (walking_) begin_entering(entering);
+  };
+  context_.tickets.on(context_.device.run_host(HostLane::kRead,
+                                               [entering]() -> Status {
+                                                 entering->order =
+                                                     entering->harvest.parents_first();
+                                                 return {};
+                                               }),
+                      ended);
+  context_.tickets.on(
+      context_.device.run_host(HostLane::kRead,
+                               [entering, at = context_.ledger.opened_unix_us()]() -> Status {
+                                 sort_by_use(at, *entering);
+                                 return {};
+                               }),
+      ended);
+}
+
+void Reopening::begin_entering(std::shared_ptr<Entering> entering) {
+  entering_ = std::move(entering);
+  context_.ledger.expect(entering_->order.places.size(), entering_->order.leaves);
+  go_on();
+}
+
+// A few batches are copied together ahead of the one that enters.
+void Reopening::start_batches() {
+  Entering& entering = *entering_;
+  while (entering.copied < entering.order.places.size() &&
+         entering.batches.size() < kBatchesAhead) {
+    const auto batch = std::make_shared<RecordBatch>();
+    batch->first = entering.copied;
+    const size_t count = std::min(kEntriesAtOnce, entering.order.places.size() - batch->first);
+    entering.copied += count;
+    entering.batches.push_back(batch);
+    const Ticket ticket = context_.device.run_host(
+        HostLane::kRead, [source = entering_, batch, count]() -> Status {
+          batch->gather(source->harvest, source->order, count);
+          return {};
+        });
+    context_.tickets.on(ticket, [this, batch](const Status&) {
+      batch->gathered = true;
+      if (walking_) go_on();
+    });
+  }
 }
 
 void Reopening::go_on() {
   if (!walking_ || ordering_) return;
   if (entering_ == nullptr) {
     start_steps();
-    if (steps_under_way_ == 0 && all_read()) start_ordering();
+    if (steps_under_way_ == 0 && all_read()) start_putting_together();
     return;
   }
+  start_batches();
   if (coming_back_) return;
-  enter_some(kEntriesAtOnce);
-  if (entering_->next < entering_->order.places.size()) return come_back();
+  // One batch at a visit, after whatever else waits has had its turn.
+  if (!entering_->batches.empty()) {
+    if (entering_->batches.front()->gathered) come_back();
+    return;
+  }
   // A look-up may still bring what it has read.
-  if (asked_.empty() && !sorting_) finish();
+  if (asked_.empty()) finish();
 }
 
-// More than one visit's worth is ready: after whatever else waits has had its turn.
 void Reopening::come_back() {
   coming_back_ = true;
-  const Ticket ticket =
-      context_.device.run_host(HostLane::kRead, []() -> Status { return {}; });
+  const Ticket ticket = context_.device.external_ticket();
   context_.tickets.on(ticket, [this](const Status&) {
     coming_back_ = false;
-    if (walking_) return go_on();
+    come_again();
+  });
+  context_.device.post(ticket, {});
+}
+
+void Reopening::come_again() {
+  if (!walking_) {
     const EvictionRanks& ranks = context_.ledger.ranks();
     if (recalling_ && ranks.to_recall() > 0 && !ranks.wants_marks()) come_back();
-  });
-}
-
-void Reopening::enter_some(size_t most) {
-  const RecordHarvest& harvest = entering_->harvest;
-  const std::vector<RecordHarvest::Place>& places = entering_->order.places;
-  const size_t end = std::min(places.size(), entering_->next + most);
-  uint32_t name = 0;  // of the record before: that of most in a chain
-  ScopeId scope = places.empty() ? kNoScope : scope_of(harvest.name(name));
-  for (; entering_->next < end; ++entering_->next) {
-    const size_t ahead = entering_->next + kPrefetchAhead;
-    if (ahead < places.size()) harvest.prefetch(places[ahead].number);
-    const RecordHarvest::Place place = places[entering_->next];
-    const RecordHarvest::Row& row = harvest.row(place.number);
-    if (std::exchange(name, row.scope) != row.scope) scope = scope_of(harvest.name(name));
-    if (!enter(harvest, place, scope)) set_aside(row);
-  }
-}
-
-ScopeId Reopening::scope_of(const std::string& name) const {
-  const Result<ScopeId> scope = context_.scopes.add(name);
-  return scope.ok() ? *scope : kNoScope;
-}
-
-// The parent's entry: kNoBlock for a first block; nothing if it has not come.
-std::optional<BlockId> Reopening::parent_of(ScopeId scope, const BlockHash& parent,
-                                            uint32_t position) const {
-  if (scope == kNoScope) return std::nullopt;
-  if (position == 0) {
-    if (parent != context_.scopes.hasher(scope).root()) return std::nullopt;
-    return kNoBlock;
-  }
-  const RadixIndex& index = context_.ledger.index();
-  const BlockId block = index.find(parent);
-  if (block == kNoBlock || context_.ledger.is_tail(block)) return std::nullopt;
-  const ScopeId above = index.scope(block);
-  if (above != scope && above != kSharedScope) return std::nullopt;
-  if (context_.ledger.entry(block).position + 1 != position) return std::nullopt;
-  return block;
-}
-
-bool Reopening::enter(const RecordHarvest& harvest, RecordHarvest::Place place, ScopeId scope) {
-  const RecordHarvest::Row& row = harvest.row(place.number);
-  const std::optional<BlockId> parent = parent_of(scope, row.parent, row.position);
-  if (!parent) return false;
-  BlockLedger& ledger = context_.ledger;
-  const TokenSpan tokens = harvest.tokens(place.number);
-  if (const BlockId known = ledger.index().find_child(scope, *parent, tokens); known != kNoBlock) {
-    meet(known, row);
-    return true;
-  }
-  const BlockId block =
-      ledger.adopt(scope, *parent, tokens, row.hash, row.numerics_build, row.touch());
-  if (place.begins_run && place.run > 0) ledger.expect_run(block, place.run);
-  const std::string& publisher_name = harvest.name(row.publisher);
-  if (scope == kSharedScope && !publisher_name.empty()) {
-    const Result<ScopeId> publisher = context_.scopes.add(publisher_name);
-    if (publisher.ok()) ledger.set_publisher(block, *publisher);
-  }
-  if (row.epoch == 0) {  // a hole: the drive was full once, or its groups were damaged
-    ledger.add_hole(block);
-    holes_.push_back({row.hash, row.position, 0});
-    release_tails(row.hash, block);
-    return true;
-  }
-  ledger.set_stored(block, static_cast<int32_t>(row.epoch & 0x7fffffffu), row.stored_bytes);
-  if (!walking_) offload_.forget_foreign(row.hash);
-  release_tails(row.hash, block);
-  return true;
-}
-
-// One that was asked for by a prompt, or computed anew, since opening.
-void Reopening::meet(BlockId known, const RecordHarvest::Row& row) {
-  BlockLedger& ledger = context_.ledger;
-  const BlockEntry& entry = ledger.entry(known);
-  const bool same = entry.numerics_build == row.numerics_build && !entry.damaged;
-  if (same && row.epoch != 0 && !entry.in(Tier::kDisk)) {
-    ledger.set_stored(known, static_cast<int32_t>(row.epoch & 0x7fffffffu), row.stored_bytes);
-  }
-  ledger.recall(known, row.touch());
-  release_tails(row.hash, known);
-}
-
-// Below a record that cannot be read it is below a hole; else it is what must not be.
-void Reopening::set_aside(const RecordHarvest::Row& row) {
-  if (unreadable_ == 0) ++unreachable_;
-  const ForeignRecord aside{row.hash, row.position, row.stored_bytes};
-  offload_.add_foreign({&aside, 1});
-}
-
-void Reopening::release_tails(const BlockHash& hash, BlockId block) {
-  if (waiting_tails_.empty()) return;
-  const auto [first, last] = waiting_tails_.equal_range(hash);
-  for (auto it = first; it != last; ++it) enter_tail(block, it->second);
-  waiting_tails_.erase(first, last);
-}
-
-void Reopening::take_tail(BlockRecord record) {
-  RecordProver rules = prover();
-  if (!rules.is_ours(record)) {
-    context_.tails.add(std::move(record));  // another namespace's: counted, and the first to go
     return;
   }
-  const BlockHash hash = record.hash;
-  const BlockHash parent = record.parent;
-  if (!record.tail || rules.is_damaged(record)) {
-    ++unreadable_;
-    doomed_tails_.push_back(hash);
-    return;
+  if (entering_ != nullptr && !entering_->batches.empty() &&
+      entering_->batches.front()->gathered) {
+    const std::shared_ptr<RecordBatch> batch = entering_->batches.front();
+    entering_->batches.pop_front();
+    start_batches();
+    enter_batch(*batch);
   }
-  const std::optional<BlockId> known =
-      parent_of(scope_of(record.scope), parent, record.position);
-  context_.tails.add(std::move(record));
-  if (known) return enter_tail(*known, hash);
-  waiting_tails_.emplace(parent, hash);
-}
-
-void Reopening::enter_tail(BlockId parent, const BlockHash& hash) {
-  const BlockRecord* record = context_.tails.find(hash);
-  if (record == nullptr) return;  // it has made room since
-  const ScopeId scope = scope_of(record->scope);
-  if (!parent_of(scope, record->parent, record->position)) return;
-  const BlockId block =
-      context_.ledger.adopt(scope, parent, record->tokens, hash,
-                            record->numerics_build, TouchRecord{});
-  if (context_.ledger.entry(block).numerics_build != record->numerics_build) return;
-  context_.ledger.set_stored(block, kTailEpoch, record->stored_bytes());
-}
-
-// Holes below which nothing is left are of no use. The deepest first.
-void Reopening::drop_empty_holes() {
-  std::sort(holes_.begin(), holes_.end(),
-            [](const auto& a, const auto& b) { return a.position > b.position; });
-  for (const ForeignRecord& hole : holes_) {
-    if (context_.ledger.forget_empty_hole(hole.hash)) offload_.add_foreign({&hole, 1});
-  }
-  holes_.clear();
+  go_on();
 }
 
 void Reopening::finish() {
   walking_ = context_.loading = false;
-  context_.ledger.loaded(context_.disk_limit_bytes, std::move(entering_->remembered));
+  context_.ledger.loaded(context_.disk_limit_bytes, std::move(entering_->remembered),
+                         std::move(entering_->entered));
   // What lies below them, or behind them in a damaged table, can be reached by its own key.
   set_aside_ = unreadable_ > 0;
   recalling_ = true;

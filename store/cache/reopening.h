@@ -16,6 +16,7 @@
 // children that have not come yet.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,6 +28,7 @@
 #include "prefix_index/block_hash.h"
 #include "store/cache/cache_context.h"
 #include "store/cache/offload_executor.h"
+#include "store/cache/record_batch.h"
 #include "store/cache/record_harvest.h"
 #include "store/cache/record_prover.h"
 
@@ -70,9 +72,12 @@ class Reopening {
   struct Entering {
     explicit Entering(uint32_t block_tokens) : harvest(block_tokens) {}
     RecordHarvest harvest;
-    RecordHarvest::Order order;
-    size_t next = 0;  // in the order
-    std::vector<EvictionRanks::Remembered> remembered;  // its task's alone until it has ended
+    RecordHarvest::Order order;  // its task's alone until it has ended; so are the next ones
+    std::vector<EvictionRanks::Remembered> remembered;
+    std::vector<BlockId> entered;  // by number; kNoBlock: not yet, or set aside
+    uint32_t tasks = 0;            // that have not ended
+    size_t copied = 0;             // places whose batch has been begun
+    std::deque<std::shared_ptr<RecordBatch>> batches;
   };
   // The blocks of a prompt from the first unknown one on; written by its task alone until it ends.
   struct LookUp {
@@ -97,22 +102,28 @@ class Reopening {
   void step_ended(Share& share, const Status& status);
   void take(Share& share);
   bool all_read() const;
-  void start_ordering();
-  void begin_entering(std::shared_ptr<Entering> entering);
-  static void put_in_order(std::span<const std::shared_ptr<Share>> shares, Entering& entering);
+  void start_putting_together();
+  void start_ordering(std::shared_ptr<Entering> entering);
+  static void put_together(std::span<const std::shared_ptr<Share>> shares, Entering& entering);
   static void sort_by_use(uint64_t opened_unix_us, Entering& entering);
+  void begin_entering(std::shared_ptr<Entering> entering);
+  void start_batches();
   void go_on();
   void come_back();
-  void enter_some(size_t most);
+  void come_again();
+  void enter_batch(const RecordBatch& batch);
+  void store_entered();
   // kNoScope: there are too many, and what is in it stays unreachable.
   ScopeId scope_of(const std::string& name) const;
-  // False: its parent is not there.
-  bool enter(const RecordHarvest& harvest, RecordHarvest::Place place, ScopeId scope);
+  // kNoBlock: its parent is not there. `above`: as what its parent has entered, if that is known.
+  BlockId enter(const RecordHarvest::Row& row, TokenSpan tokens, ScopeId scope, BlockId above,
+                const std::string& publisher);
   void meet(BlockId known, const RecordHarvest::Row& row);
   void set_aside(const RecordHarvest::Row& row);
   void drop_empty_holes();
   void finish();
-  std::optional<BlockId> parent_of(ScopeId scope, const BlockHash& parent, uint32_t position) const;
+  std::optional<BlockId> parent_of(ScopeId scope, const BlockHash& parent, uint32_t position,
+                                   BlockId known = kNoBlock) const;
   void take_tail(BlockRecord record);
   void enter_tail(BlockId parent, const BlockHash& hash);
   // Tails that waited for this block.
@@ -132,12 +143,17 @@ class Reopening {
   bool walking_ = false;        // there is more to come
   bool set_aside_ = false;      // blocks below one that could not be read: prompts look theirs up
   bool reading_failed_ = false;
-  bool ordering_ = false;       // its task is under way
-  bool sorting_ = false;        // the same
+  bool ordering_ = false;       // its tasks are under way
   bool recalling_ = false;      // the shadows still take in what has entered
   bool coming_back_ = false;    // after whatever else waits has had its turn
   uint32_t steps_under_way_ = 0;
   std::unordered_multimap<BlockHash, BlockHash> waiting_tails_;  // by parent
+  struct Unstored {
+    BlockId block = kNoBlock;
+    int32_t epoch = 0;
+    uint64_t stored_bytes = 0;
+  };
+  std::vector<Unstored> unstored_;  // entered just now; in the ledger without their copy
   std::vector<ForeignRecord> holes_;              // records whose groups are lost
   std::vector<BlockHash> doomed_tails_;           // damaged, or without a parent
   std::unordered_set<BlockHash> asked_;           // the first block of each look-up under way

@@ -74,10 +74,13 @@ void Reopening::start_look_up(std::shared_ptr<LookUp> asked, const BlockHash& fi
     if (known_missing_.size() >= kMostKnownMissing) known_missing_.clear();
     known_missing_.insert(asked->missing);
     context_.counters.looked_up_blocks += asked->found.size();
-    for (uint32_t number = 0; number < asked->found.size(); ++number) {
-      const RecordHarvest& found = asked->found;
-      enter(found, {.number = number}, scope_of(found.name(found.row(number).scope)));
+    const RecordHarvest& found = asked->found;
+    for (uint32_t number = 0; number < found.size(); ++number) {
+      const RecordHarvest::Row& row = found.row(number);
+      static_cast<void>(enter(row, found.tokens(number), scope_of(found.name(row.scope)),
+                              kNoBlock, found.name(row.publisher)));
     }
+    store_entered();
     go_on();
   });
 }

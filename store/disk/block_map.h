@@ -84,6 +84,11 @@ class BlockMap {
     shares_ = {};  // its memory too
     size_ = 0;
   }
+  // Of an empty map: room for about so many.
+  void reserve(size_t entries) {
+    const size_t share = entries / kShares;
+    for (Share& one : shares_) one.entries = std::vector<Entry>(share + share / 4 + kFirstEntries);
+  }
   size_t memory_bytes() const {
     size_t bytes = 0;
     for (const Share& share : shares_) bytes += share.entries.capacity() * sizeof(Entry);

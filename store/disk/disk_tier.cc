@@ -113,6 +113,7 @@ Status DiskTierImpl::open_database(bool read_only) {
   options.writable_file_max_buffer_size =
       std::clamp<uint64_t>(options_.memtable_bytes / 16, 64u << 10, 4u << 20);
   DiskFamilies families = disk_families(options_);
+  if (!read_only) hold_compaction(families);
   std::vector<rocksdb::ColumnFamilyDescriptor> descriptors;
   descriptors.emplace_back(rocksdb::kDefaultColumnFamilyName, families.meta);
   descriptors.emplace_back(kDataFamily, families.data);

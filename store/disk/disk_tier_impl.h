@@ -11,6 +11,7 @@
 #include <rocksdb/write_batch.h>
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -112,6 +113,12 @@ class DiskTierImpl final : public DiskTier {
                        Bytes raw) const;
   Status prove_group(const BlockRecord& record, uint32_t group, Bytes raw);
 
+  // disk_tier_options.cc
+  // While the records are read for the first time, reading has the drive and the cores.
+  static constexpr uint32_t kFlushesBeforeCompaction = 8;  // then it begins all the same
+  void hold_compaction(DiskFamilies& families);
+  void let_compact();
+
   // disk_tier_scan.cc
   // The epochs; with `all` (or where that cannot be told without) every place too.
   Status load_state(bool all);
@@ -119,8 +126,8 @@ class DiskTierImpl final : public DiskTier {
   struct RecordWalk;
   std::shared_ptr<RecordWalk> take_walk(const ScanFrom& from);
   using SeenPlace = std::pair<BlockHash, Place>;
-  Status see(const ScanStep& step, const ScanFrom& from, std::span<const SeenPlace> places,
-             const RecordWalk& walk);
+  Result<bool> see(const ScanStep& step, const ScanFrom& from, std::span<const SeenPlace> places,
+                   const RecordWalk& walk);
   // Walks on to the last record that no scan has reached. The write lane, before what needs all.
   Status see_all_places();
   // disk_tier_probe.cc
@@ -218,6 +225,7 @@ class DiskTierImpl final : public DiskTier {
   std::unique_ptr<rocksdb::DB> db_;
   rocksdb::ColumnFamilyHandle* meta_ = nullptr;
   rocksdb::ColumnFamilyHandle* data_ = nullptr;
+  std::atomic<bool> compaction_waits_ = false;
   bool read_only_ = false;
   std::string read_only_reason_;  // empty when asked for
   bool waits_for_space_ = false;
@@ -257,6 +265,7 @@ class DiskTierImpl final : public DiskTier {
   uint32_t memtable_epoch_ = 0;  // whose groups wait for a flush; 0: none
   Reclaim reclaim_;
   int64_t next_recovery_us_ = 0;
+  uint32_t flushes_ = 0;  // since opening
 };
 
 }  // namespace ember

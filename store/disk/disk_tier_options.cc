@@ -12,7 +12,12 @@ namespace {
 
 constexpr uint64_t kMiB = 1u << 20;
 
-rocksdb::ColumnFamilyOptions plain_family(const std::shared_ptr<rocksdb::Cache>& cache) {
+// Of a row of `meta` some hundred bytes: more of them in a block mean fewer blocks to walk through
+// and an index that stays in a small cache.
+constexpr uint64_t kMetaBlockBytes = 16u << 10;
+
+rocksdb::ColumnFamilyOptions plain_family(const std::shared_ptr<rocksdb::Cache>& cache,
+                                          uint64_t block_bytes) {
   rocksdb::ColumnFamilyOptions family;
   family.compression = rocksdb::kNoCompression;
   family.bottommost_compression = rocksdb::kDisableCompressionOption;
@@ -23,6 +28,7 @@ rocksdb::ColumnFamilyOptions plain_family(const std::shared_ptr<rocksdb::Cache>&
   family.level0_stop_writes_trigger = 128;
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = cache;
+  table.block_size = block_bytes;
   table.cache_index_and_filter_blocks = true;
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
   family.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
@@ -34,7 +40,7 @@ rocksdb::ColumnFamilyOptions plain_family(const std::shared_ptr<rocksdb::Cache>&
 DiskFamilies disk_families(const DiskTierOptions& options) {
   auto cache = rocksdb::NewLRUCache(std::max<uint64_t>(options.block_cache_bytes, 256u << 10), 2);
   uint64_t memtables = std::max<uint64_t>(options.memtable_bytes, kMiB);
-  DiskFamilies families{plain_family(cache), plain_family(cache)};
+  DiskFamilies families{plain_family(cache, kMetaBlockBytes), plain_family(cache, 4u << 10)};
 
   rocksdb::ColumnFamilyOptions& meta = families.meta;
   meta.write_buffer_size = std::clamp<uint64_t>(memtables / 16, 64u << 10, 16 * kMiB);
@@ -54,6 +60,17 @@ DiskFamilies disk_families(const DiskTierOptions& options) {
   // Entries of different epochs never share a table, so that retiring one touches no other.
   data.sst_partitioner_factory = rocksdb::NewSstPartitionerFixedPrefixFactory(sizeof(uint32_t));
   return families;
+}
+
+void DiskTierImpl::hold_compaction(DiskFamilies& families) {
+  families.meta.disable_auto_compactions = families.data.disable_auto_compactions = true;
+  compaction_waits_ = true;
+}
+
+// A failure is tried again with the next flush: nothing is lost by waiting.
+void DiskTierImpl::let_compact() {
+  if (!compaction_waits_.exchange(false)) return;
+  if (!db_->EnableAutoCompaction({meta_, data_}).ok()) compaction_waits_ = true;
 }
 
 }  // namespace ember

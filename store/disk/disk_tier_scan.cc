@@ -15,13 +15,14 @@ namespace ember {
 namespace {
 
 constexpr size_t kReadaheadBytes = 512u << 10;
+constexpr size_t kTouchReadaheadBytes = 64u << 10;  // touch records are a 16th of the others
 constexpr size_t kWalkStep = 4096;  // records that see_all_places takes at once
 
-rocksdb::ReadOptions walk_options() {
+rocksdb::ReadOptions walk_options(MetaKind kind) {
   rocksdb::ReadOptions options;
   options.verify_checksums = true;
   options.fill_cache = false;
-  options.readahead_size = kReadaheadBytes;
+  options.readahead_size = kind == MetaKind::kTouch ? kTouchReadaheadBytes : kReadaheadBytes;
   return options;
 }
 
@@ -33,7 +34,7 @@ uint32_t key_number(std::string_view key) {
 }
 
 bool can_seek(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* meta, const std::string& key) {
-  std::unique_ptr<rocksdb::Iterator> it(db.NewIterator(walk_options(), meta));
+  std::unique_ptr<rocksdb::Iterator> it(db.NewIterator(walk_options(static_cast<MetaKind>(key[0])), meta));
   it->Seek(key);
   return it->status().ok();
 }
@@ -75,7 +76,7 @@ class MetaWalk {
 
  private:
   void seek() {
-    it_.reset(db_.NewIterator(walk_options(), meta_));
+    it_.reset(db_.NewIterator(walk_options(static_cast<MetaKind>(last_[0])), meta_));
     it_->Seek(last_);
     settle();
   }
@@ -153,6 +154,7 @@ std::optional<uint32_t> readable_from(rocksdb::DB& db, rocksdb::ColumnFamilyHand
 
 Status DiskTierImpl::load_state(bool all) {
   uint64_t gaps = 0;
+  uint64_t live = 0;
   {
     MutexLock lock(state_mutex_);
     places_.clear();
@@ -174,7 +176,10 @@ Status DiskTierImpl::load_state(bool all) {
       state.bytes = row.bytes;
       state.files = row.files;
       state.rewritten = row.rewritten;
+      live += row.live;
     }
+    // No more of them than the files have room for, whatever a row says.
+    places_.reserve(std::min(live, seam_.files->ledger().file_bytes() / sizeof(RecordHead)));
     gaps = walk.gaps();
     if (gaps > 0) damage_note_ = "some epoch rows are unreadable: " + walk.damage().ToString();
   }
@@ -251,7 +256,8 @@ Result<DiskTier::ScanStep> DiskTierImpl::scan_now(const ScanFrom& from, size_t m
   step.unreadable += blocks.gaps() - std::exchange(walk->told_gaps, blocks.gaps());
   step.done = !blocks.valid();
   step.cursor = std::string(blocks.key());
-  EMBER_TRY(see(step, from, places, *walk));
+  EMBER_ASSIGN(const bool all, see(step, from, places, *walk));
+  if (all) let_compact();
   if (!step.done) {
     MutexLock lock(walk_mutex_);
     walks_[from.share] = walk;
@@ -259,8 +265,9 @@ Result<DiskTier::ScanStep> DiskTierImpl::scan_now(const ScanFrom& from, size_t m
   return step;
 }
 
-// Notes where the found records lie, unless something newer is known of them.
-Status DiskTierImpl::see(const ScanStep& step, const ScanFrom& from,
+// Notes where the found records lie, unless something newer is known of them. True when all records
+// have been seen.
+Result<bool> DiskTierImpl::see(const ScanStep& step, const ScanFrom& from,
                          std::span<const SeenPlace> places, const RecordWalk& walk) {
   MutexLock lock(state_mutex_);
   const rocksdb::Status& damage = walk.blocks.damage();
@@ -284,9 +291,9 @@ Status DiskTierImpl::see(const ScanStep& step, const ScanFrom& from,
       for (auto& [number, epoch] : epochs_) epoch.bytes = std::max(epoch.bytes, epoch.live_bytes);
     }
   }
-  if (!step.done || !all_seen_ || !places_.empty() || !records_hidden_) return {};
-  return {ErrorCode::kCorruption,
-          doing("none of its block records can be read: " + damage_note_)};
+  if (!step.done || !all_seen_ || !places_.empty() || !records_hidden_) return all_seen_;
+  return Error{ErrorCode::kCorruption,
+               doing("none of its block records can be read: " + damage_note_)};
 }
 
 Result<DiskTier::Listing> DiskTierImpl::list() {

@@ -345,6 +345,7 @@ Status DiskTierImpl::flush_now() {
     return error;
   }
   dirty_ = false;
+  if (++flushes_ >= kFlushesBeforeCompaction) let_compact();
   MutexLock lock(state_mutex_);
   unflushed_bytes_ = 0;
   unflushed_blocks_.clear();

@@ -24,13 +24,13 @@ BlockEntry entry_of(uint32_t number, BlockId parent = kNoBlock) {
   return entry;
 }
 
-constexpr NodeId kAnyNode{0};
+
 bool always(BlockId) { return true; }
 
 TEST(BlockTableTest, EveryHashIsFoundAfterGrowthAndRemoval) {
   BlockTable table;
   std::vector<BlockId> blocks;
-  for (uint32_t i = 0; i < 1000; ++i) blocks.push_back(table.add(entry_of(i), kAnyNode));
+  for (uint32_t i = 0; i < 1000; ++i) blocks.push_back(table.add(entry_of(i), kSharedScope));
   for (uint32_t i = 0; i < 1000; i += 2) table.remove(blocks[i]);
   for (uint32_t i = 0; i < 1000; ++i) {
     ASSERT_EQ(table.find(hash_of(i)), i % 2 == 0 ? kNoBlock : blocks[i]);
@@ -40,8 +40,8 @@ TEST(BlockTableTest, EveryHashIsFoundAfterGrowthAndRemoval) {
 
 TEST(BlockTableTest, OneOfTwoBlocksOfAHashStaysWhenTheOtherGoes) {
   BlockTable table;
-  const BlockId a = table.add(entry_of(7), kAnyNode);
-  const BlockId b = table.add(entry_of(7), kAnyNode);
+  const BlockId a = table.add(entry_of(7), kSharedScope);
+  const BlockId b = table.add(entry_of(7), kSharedScope);
   ASSERT_NE(a, b);
   table.remove(b);
   EXPECT_EQ(table.find(hash_of(7)), a);
@@ -51,17 +51,17 @@ TEST(BlockTableTest, OneOfTwoBlocksOfAHashStaysWhenTheOtherGoes) {
 
 TEST(BlockTableTest, NumbersAreUsedAgain) {
   BlockTable table;
-  const BlockId a = table.add(entry_of(1), kAnyNode);
+  const BlockId a = table.add(entry_of(1), kSharedScope);
   table.remove(a);
-  EXPECT_EQ(table.add(entry_of(2), kAnyNode), a);
+  EXPECT_EQ(table.add(entry_of(2), kSharedScope), a);
   EXPECT_EQ(table.entry(a).hash, hash_of(2));
 }
 
 TEST(BlockTableTest, TheOldestLeafGoesFirstAndThenItsParent) {
   BlockTable table;
-  const BlockId parent = table.add(entry_of(1), kAnyNode);
-  const BlockId child = table.add(entry_of(3, parent), kAnyNode);
-  const BlockId other = table.add(entry_of(2), kAnyNode);
+  const BlockId parent = table.add(entry_of(1), kSharedScope);
+  const BlockId child = table.add(entry_of(3, parent), kSharedScope);
+  const BlockId other = table.add(entry_of(2), kSharedScope);
   for (BlockId block : {parent, child, other}) table.set_place(block, Tier::kDisk, 0);
   std::vector<BlockId> gone;
   while (const auto block = table.evictable(Tier::kDisk).oldest(always)) {
@@ -73,8 +73,8 @@ TEST(BlockTableTest, TheOldestLeafGoesFirstAndThenItsParent) {
 
 TEST(BlockTableTest, AUsedBlockGoesLater) {
   BlockTable table;
-  const BlockId a = table.add(entry_of(1), kAnyNode);
-  const BlockId b = table.add(entry_of(2), kAnyNode);
+  const BlockId a = table.add(entry_of(1), kSharedScope);
+  const BlockId b = table.add(entry_of(2), kSharedScope);
   for (BlockId block : {a, b}) table.set_place(block, Tier::kHost, 0);
   table.touch(a, 9, true);
   EXPECT_EQ(table.evictable(Tier::kHost).oldest(always), b);
@@ -88,8 +88,8 @@ TEST(BlockTableTest, AUsedBlockGoesLater) {
 
 TEST(BlockTableTest, ABlockThatMayNotGoIsPassedOver) {
   BlockTable table;
-  const BlockId leased = table.add(entry_of(1), kAnyNode);
-  const BlockId idle = table.add(entry_of(2), kAnyNode);
+  const BlockId leased = table.add(entry_of(1), kSharedScope);
+  const BlockId idle = table.add(entry_of(2), kSharedScope);
   for (BlockId block : {leased, idle}) table.set_place(block, Tier::kDevice, 0);
   const auto may_go = [leased](BlockId block) { return block != leased; };
   EXPECT_EQ(table.evictable(Tier::kDevice).oldest(may_go), idle);
@@ -97,8 +97,8 @@ TEST(BlockTableTest, ABlockThatMayNotGoIsPassedOver) {
 
 TEST(BlockTableTest, AChildThatIsLowerDownLetsItsParentLeaveAboveUnlessItIsTheLastCopy) {
   BlockTable table;
-  const BlockId parent = table.add(entry_of(1), kAnyNode);
-  const BlockId child = table.add(entry_of(2, parent), kAnyNode);
+  const BlockId parent = table.add(entry_of(1), kSharedScope);
+  const BlockId child = table.add(entry_of(2, parent), kSharedScope);
   table.set_place(parent, Tier::kHost, 0);
   table.set_place(parent, Tier::kDisk, 0);
   table.set_place(child, Tier::kHost, 1);
@@ -116,9 +116,9 @@ TEST(BlockTableTest, AChildThatIsLowerDownLetsItsParentLeaveAboveUnlessItIsTheLa
 
 TEST(BlockTableTest, WhatIsStoredBelowAHoleKeepsTheBlocksAboveIt) {
   BlockTable table;
-  const BlockId top = table.add(entry_of(1), kAnyNode);
-  const BlockId hole = table.add(entry_of(2, top), kAnyNode);
-  const BlockId below = table.add(entry_of(3, hole), kAnyNode);
+  const BlockId top = table.add(entry_of(1), kSharedScope);
+  const BlockId hole = table.add(entry_of(2, top), kSharedScope);
+  const BlockId below = table.add(entry_of(3, hole), kSharedScope);
   for (BlockId block : {top, hole, below}) table.set_place(block, Tier::kDisk, 0);
   table.set_damaged(hole, true);
   table.clear_place(hole, Tier::kDisk);
@@ -131,7 +131,7 @@ TEST(BlockTableTest, WhatIsStoredBelowAHoleKeepsTheBlocksAboveIt) {
 
 TEST(BlockTableTest, AMovedPlaceKeepsItsCount) {
   BlockTable table;
-  const BlockId block = table.add(entry_of(1), kAnyNode);
+  const BlockId block = table.add(entry_of(1), kSharedScope);
   table.set_place(block, Tier::kDisk, 4);
   table.set_place(block, Tier::kDisk, 5);
   EXPECT_EQ(table.count(Tier::kDisk), 1u);
@@ -143,8 +143,8 @@ TEST(BlockTableTest, AMovedPlaceKeepsItsCount) {
 
 TEST(BlockTableDeathTest, WhatIsStillNeededIsNotRemoved) {
   BlockTable table;
-  const BlockId parent = table.add(entry_of(1), kAnyNode);
-  const BlockId child = table.add(entry_of(2, parent), kAnyNode);
+  const BlockId parent = table.add(entry_of(1), kSharedScope);
+  const BlockId child = table.add(entry_of(2, parent), kSharedScope);
   table.set_place(child, Tier::kDisk, 0);
   EXPECT_DEATH(table.remove(parent), "children");
   EXPECT_DEATH(table.remove(child), "in a tier");

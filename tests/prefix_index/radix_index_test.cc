@@ -242,17 +242,56 @@ TEST_F(RadixIndexTest, AHoleAtTheEndOfALongHoleyChainIsNoticedAtTheTop) {
   EXPECT_TRUE(disk.contains(1, chain.front()));
 }
 
-TEST_F(RadixIndexTest, MemoryIsThatOfTokensAndEntries) {
-  const size_t empty = RadixIndex(64).memory_bytes();
-  RadixIndex index(64);
-  BlockId last = kNoBlock;
+// One chain, and as many chains as there are blocks under one: nearly the same bytes a block.
+TEST_F(RadixIndexTest, MemoryIsThatOfTokensAndEntriesWhateverTheShape) {
   constexpr size_t kBlocks = 10'000;
-  for (size_t i = 0; i < kBlocks; ++i) {
-    last = index.insert(kScope, last, Tokens(64, static_cast<TokenId>(i)), hash_of(i), kBuild, i);
-  }
   const size_t tokens = kBlocks * 64 * sizeof(TokenId);
-  EXPECT_GT(index.memory_bytes(), empty + tokens + kBlocks * sizeof(BlockEntry));
-  EXPECT_LT(index.memory_bytes(), empty + 2 * tokens + 3 * kBlocks * sizeof(BlockEntry));
+  const auto held = [&](bool one_chain) {
+    RadixIndex index(64);
+    const size_t empty = index.memory_bytes();
+    BlockId before = kNoBlock;
+    for (size_t i = 0; i < kBlocks; ++i) {
+      const BlockId block = index.insert(kScope, before, Tokens(64, static_cast<TokenId>(i)),
+                                         hash_of(i), kBuild, i);
+      if (one_chain || i == 0) before = block;
+    }
+    index.check_invariants();
+    return index.memory_bytes() - empty;
+  };
+  EXPECT_GT(held(true), tokens + kBlocks * sizeof(BlockEntry));
+  EXPECT_LT(held(true), tokens + kBlocks * 112);
+  EXPECT_LT(held(false), tokens + kBlocks * 120);
+}
+
+TEST_F(RadixIndexTest, ErasingGivesTheTokensBack) {
+  constexpr TokenId kBlocks = 4000;
+  std::vector<BlockId> chain;
+  for (TokenId i = 0; i < kBlocks; ++i) {
+    const BlockId before = chain.empty() ? kNoBlock : chain.back();
+    const BlockHash hash = hash_of(static_cast<uint64_t>(i));
+    chain.push_back(index_.insert(kScope, before, Tokens{i, i, i, i}, hash, kBuild, 1));
+  }
+  const size_t full = index_.memory_bytes();
+  for (; !chain.empty(); chain.pop_back()) index_.erase(chain.back());
+  EXPECT_LE(index_.memory_bytes() + kBlocks * 4 * sizeof(TokenId), full + (32u << 10));
+}
+
+TEST_F(RadixIndexTest, ABlockInNoTierBetweenOthersIsCounted) {
+  const BlockId above = add(kNoBlock, {1, 2, 3, 4}, 1);
+  const BlockId below = add(above, {5, 6, 7, 8}, 2);
+  EXPECT_EQ(index_.gaps(), 0u);  // both are on the disk
+  index_.clear_place(below, Tier::kDisk);
+  EXPECT_EQ(index_.gaps(), 0u) << "nothing hangs on it";
+  index_.set_place(below, Tier::kHost, 1);
+  index_.clear_place(above, Tier::kDisk);
+  EXPECT_EQ(index_.gaps(), 1u);
+  index_.set_damaged(above, true);
+  EXPECT_EQ(index_.gaps(), 0u) << "a hole is known";
+  index_.set_damaged(above, false);
+  index_.clear_place(below, Tier::kHost);
+  EXPECT_EQ(index_.gaps(), 1u);
+  index_.erase(below);
+  EXPECT_EQ(index_.gaps(), 0u);
 }
 
 TEST(RadixIndexDeathTest, MisuseAborts) {
