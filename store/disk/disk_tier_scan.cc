@@ -34,7 +34,8 @@ uint32_t key_number(std::string_view key) {
 }
 
 bool can_seek(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* meta, const std::string& key) {
-  std::unique_ptr<rocksdb::Iterator> it(db.NewIterator(walk_options(static_cast<MetaKind>(key[0])), meta));
+  const rocksdb::ReadOptions options = walk_options(static_cast<MetaKind>(key[0]));
+  std::unique_ptr<rocksdb::Iterator> it(db.NewIterator(options, meta));
   it->Seek(key);
   return it->status().ok();
 }
