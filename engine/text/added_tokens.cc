@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "engine/text/unicode_forms.h"
 #include "engine/text/utf8.h"
 
 namespace ember {
@@ -10,13 +11,6 @@ namespace {
 
 // A word character as Rust's regular expressions have it: Oniguruma's, and the two joiners.
 constexpr std::string_view kWordPattern = R"(\A[\w\x{200C}\x{200D}]\z)";
-
-// The Unicode property White_Space.
-bool is_white_space(char32_t c) {
-  return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
-         c == 0x3000;
-}
 
 // Where the white space that ends [begin, end) of `text` begins.
 size_t trailing_space_begin(std::string_view text, size_t begin, size_t end) {
@@ -39,16 +33,17 @@ size_t leading_space_size(std::string_view text) {
 
 }  // namespace
 
-void AddedTokens::Tree::add(const AddedToken& token) {
+void AddedTokens::Tree::add(const AddedToken& token, std::string_view written) {
   size_t node = 0;
-  for (const char byte : token.content) {
+  for (const char byte : written) {
     const auto [place, is_new] = edges_.try_emplace(edge(node, byte), nodes_.size());
     if (is_new) nodes_.emplace_back();
     node = place->second;
   }
   nodes_[node].token = static_cast<int32_t>(tokens_.size());
-  first_byte_[static_cast<uint8_t>(token.content.front())] = true;
+  first_byte_[static_cast<uint8_t>(written.front())] = true;
   tokens_.push_back(token);
+  tokens_.back().content = std::string(written);
 }
 
 const AddedToken* AddedTokens::Tree::longest_at(std::string_view text, size_t at) const {
@@ -65,32 +60,36 @@ const AddedToken* AddedTokens::Tree::longest_at(std::string_view text, size_t at
   return longest;
 }
 
-Result<AddedTokens> AddedTokens::build(const std::vector<AddedToken>& tokens) {
+Result<std::string> AddedTokens::written_form(const AddedToken& token, Normalizer& normalizer) {
+  NormalizedText content{token.content};
+  if (token.normalized) EMBER_TRY(normalizer.run(content));
+  return std::move(content.text);
+}
+
+Result<AddedTokens> AddedTokens::build(const std::vector<AddedToken>& tokens,
+                                       Normalizer& normalizer) {
   EMBER_ASSIGN(Regex word, Regex::compile(kWordPattern));
   AddedTokens built(std::move(word));
   for (const AddedToken& token : tokens) {
-    (token.normalized ? built.normalized_ : built.raw_).add(token);
+    EMBER_ASSIGN(const std::string written, written_form(token, normalizer));
+    if (!written.empty()) (token.normalized ? built.normalized_ : built.raw_).add(token, written);
   }
   return built;
 }
 
 Result<std::vector<AddedTokens::Part>> AddedTokens::split(std::string_view text) {
-  std::vector<Part> outer;
-  EMBER_TRY(split_by(raw_, text, 0, outer));
   std::vector<Part> parts;
-  for (const Part& part : outer) {
-    if (part.id) {
-      parts.push_back(part);
-    } else {
-      const std::string_view gap = text.substr(part.begin, part.end - part.begin);
-      EMBER_TRY(split_by(normalized_, gap, part.begin, parts));
-    }
-  }
+  EMBER_TRY(split_by(raw_, text, parts));
   return parts;
 }
 
-Status AddedTokens::split_by(const Tree& tree, std::string_view text, size_t offset,
-                             std::vector<Part>& out) {
+Result<std::vector<AddedTokens::Part>> AddedTokens::split_normalized(std::string_view gap) {
+  std::vector<Part> parts;
+  EMBER_TRY(split_by(normalized_, gap, parts));
+  return parts;
+}
+
+Status AddedTokens::split_by(const Tree& tree, std::string_view text, std::vector<Part>& out) {
   size_t done = 0;       // up to here the text is in `out`
   size_t space_end = 0;  // where the white space that was last looked at ends
   size_t at = 0;
@@ -112,12 +111,12 @@ Status AddedTokens::split_by(const Tree& tree, std::string_view text, size_t off
       if (space_end < end) space_end = end + leading_space_size(text.substr(end));
       end = space_end;
     }
-    if (done < begin) out.push_back({offset + done, offset + begin, std::nullopt});
+    if (done < begin) out.push_back({done, begin, std::nullopt});
     // What an earlier token swallowed whole (rstrip, then lstrip) is gone, as in the original.
-    if (begin < end) out.push_back({offset + begin, offset + end, token->id});
+    if (begin < end) out.push_back({begin, end, token->id});
     done = end;  // which may step back into swallowed white space: what follows there counts
   }
-  if (done < text.size()) out.push_back({offset + done, offset + text.size(), std::nullopt});
+  if (done < text.size()) out.push_back({done, text.size(), std::nullopt});
   return {};
 }
 

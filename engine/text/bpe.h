@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -22,8 +23,8 @@ class Bpe {
  public:
   explicit Bpe(BpeModel model);
 
-  // Appends the ids of `piece`. A character that is not in the vocabulary gives no id, as in the
-  // original when there is no unknown token; a byte-level vocabulary has all 256.
+  // Appends the ids of `piece`. A character that is not in the vocabulary gives the tokens of its
+  // bytes (byte fallback), else the unknown token, else nothing, as in the original.
   void encode(std::string_view piece, std::vector<TokenId>& out);
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
@@ -50,12 +51,23 @@ class Bpe {
 
   const Rule* rule_of(TokenId left, TokenId right) const;
   void split_characters(std::string_view piece);
+  // The token of a piece's character, or -1. `decorated` is scratch for prefix and suffix.
+  TokenId token_of(std::string_view character, bool first, bool last, std::string& decorated) const;
+  // Adds the tokens of the bytes, if all have one.
+  bool fall_back_to_bytes(std::string_view character);
+  void add_symbol(TokenId id);
   void offer(uint32_t left);
   void merge_all();
 
   Vocabulary vocabulary_;
   std::unordered_map<uint64_t, Rule> rules_;
   bool ignore_merges_;
+  bool fuse_unknown_;
+  std::optional<TokenId> unknown_;
+  std::string continuing_prefix_;
+  std::string end_suffix_;
+  std::vector<TokenId> byte_tokens_;   // by byte, -1: none; empty without byte fallback
+  std::vector<TokenId> short_tokens_;  // of characters below U+0800, -1: none
   std::unordered_map<std::string, std::vector<TokenId>, StringHash, std::equal_to<>> recent_;
   std::vector<Symbol> symbols_;        // scratch
   std::vector<Candidate> candidates_;  // scratch: a heap

@@ -2,8 +2,10 @@
 #include "engine/text/byte_level.h"
 
 #include <array>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <system_error>
 
 #include "engine/text/utf8.h"
 
@@ -49,6 +51,22 @@ std::string bytes_of_token(std::string_view token) {
     bytes += static_cast<char>(kTable.byte[c]);
   }
   return bytes;
+}
+
+std::string byte_token(uint8_t byte) {
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  return std::string("<0x") + kDigits[byte >> 4] + kDigits[byte & 15] + '>';
+}
+
+std::optional<uint8_t> byte_of_token(std::string_view token) {
+  if (token.size() != 6 || !token.starts_with("<0x") || !token.ends_with('>')) return std::nullopt;
+  std::string_view digits = token.substr(3, 2);
+  if (digits.front() == '+') digits.remove_prefix(1);
+  uint8_t byte = 0;
+  const char* end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, byte, 16);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return byte;
 }
 
 }  // namespace ember

@@ -6,6 +6,8 @@
 // Threads    pure functions
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,5 +19,11 @@ void append_byte_characters(std::string& out, std::string_view bytes);
 // The bytes of a token: each character's byte if every one stands for a byte, else the token's own
 // UTF-8 (as added tokens are decoded).
 std::string bytes_of_token(std::string_view token);
+
+// The token that stands for one byte where characters fall back to bytes: "<0x0A>".
+std::string byte_token(uint8_t byte);
+// The byte that such a token stands for; its digits may be small letters, or one of them a '+', as
+// the original reads it.
+std::optional<uint8_t> byte_of_token(std::string_view token);
 
 }  // namespace ember

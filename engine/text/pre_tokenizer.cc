@@ -1,6 +1,8 @@
-// Pre-tokenizer: Split in its five behaviours, and ByteLevel.
+// Pre-tokenizer: Split in its five behaviours, ByteLevel and Metaspace.
 #include "engine/text/pre_tokenizer.h"
 
+#include <algorithm>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -99,9 +101,10 @@ void add_prefix_spaces(Pieces& pieces) {
   for (Pieces::Range& range : pieces.ranges) {
     const std::string_view piece = pieces.view(range);
     const size_t begin = text.size();
-    if (piece.front() != ' ') text += ' ';
+    const bool adds = piece.front() != ' ';
+    if (adds) text += ' ';
     text += piece;
-    range = {begin, text.size()};
+    range = {begin, text.size(), range.from_first + (adds && range.from_first > 0 ? 1 : 0)};
   }
   pieces.text = std::move(text);
 }
@@ -110,11 +113,58 @@ void to_byte_characters(Pieces& pieces) {
   std::string text;
   text.reserve(pieces.text.size() * 2);
   for (Pieces::Range& range : pieces.ranges) {
+    const std::string_view piece = pieces.view(range);
     const size_t begin = text.size();
-    append_byte_characters(text, pieces.view(range));
-    range = {begin, text.size()};
+    append_byte_characters(text, piece.substr(0, range.from_first));
+    const size_t from_first = text.size() - begin;
+    append_byte_characters(text, piece.substr(range.from_first));
+    range = {begin, text.size(), from_first};
   }
   pieces.text = std::move(text);
+}
+
+void append_metaspaces(std::string& text, std::string_view piece, std::string_view replacement) {
+  for (const char c : piece) {
+    if (c == ' ') {
+      text += replacement;
+    } else {
+      text += c;
+    }
+  }
+}
+
+// Spaces become the replacement, and the pieces that the scheme means get one more in front.
+void to_metaspaces(const PreTokenizerStep& step, Pieces& pieces) {
+  std::string text;
+  text.reserve(pieces.text.size() + pieces.text.size() / 2);
+  for (Pieces::Range& range : pieces.ranges) {
+    const std::string_view piece = pieces.view(range);
+    const bool begins_with_one = piece.front() == ' ' || piece.starts_with(step.replacement);
+    const bool meant = step.prepend == PrependScheme::kAlways ||
+                       (step.prepend == PrependScheme::kFirst && range.from_first > 0);
+    const size_t begin = text.size();
+    if (meant && !begins_with_one) text += step.replacement;
+    append_metaspaces(text, piece.substr(0, range.from_first), step.replacement);
+    const size_t from_first = range.from_first > 0 ? text.size() - begin : 0;
+    append_metaspaces(text, piece.substr(range.from_first), step.replacement);
+    range = {begin, text.size(), from_first};
+  }
+  pieces.text = std::move(text);
+}
+
+// What a step cuts by, or nothing.
+std::optional<PatternText> pattern_of(const PreTokenizerStep& step) {
+  switch (step.kind) {
+    case PreTokenizerStep::Kind::kSplit:
+      return step.pattern;
+    case PreTokenizerStep::Kind::kByteLevel:
+      if (!step.use_regex) return std::nullopt;
+      return PatternText{std::string(kByteLevelPattern)};
+    case PreTokenizerStep::Kind::kMetaspace:
+      if (!step.cuts) return std::nullopt;
+      return PatternText{step.replacement, true};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -123,10 +173,12 @@ Result<PreTokenizer> PreTokenizer::build(const std::vector<PreTokenizerStep>& st
   PreTokenizer built;
   for (const PreTokenizerStep& what : steps) {
     Step step{what, {}};
-    const bool byte_level = what.kind == PreTokenizerStep::Kind::kByteLevel;
-    if (!byte_level || what.use_regex) {
-      EMBER_ASSIGN(Regex regex, Regex::compile(byte_level ? kByteLevelPattern : what.pattern));
+    if (const std::optional<PatternText> pattern = pattern_of(what)) {
+      EMBER_ASSIGN(Regex regex, Regex::compile(*pattern));
       step.regex.push_back(std::move(regex));
+    }
+    if (what.kind == PreTokenizerStep::Kind::kMetaspace) {
+      step.what.behavior = SplitBehavior::kMergedWithNext;
     }
     built.steps_.push_back(std::move(step));
   }
@@ -137,6 +189,7 @@ Status PreTokenizer::run(Pieces& pieces) {
   for (Step& step : steps_) {
     const bool byte_level = step.what.kind == PreTokenizerStep::Kind::kByteLevel;
     if (byte_level && step.what.add_prefix_space) add_prefix_spaces(pieces);
+    if (step.what.kind == PreTokenizerStep::Kind::kMetaspace) to_metaspaces(step.what, pieces);
     if (!step.regex.empty()) EMBER_TRY(split(step, pieces));
     if (byte_level) to_byte_characters(pieces);
   }
@@ -153,7 +206,10 @@ Status PreTokenizer::split(Step& step, Pieces& pieces) {
     apply(step.what.behavior, fragments);
     for (const Fragment& fragment : fragments) {
       if (fragment.range.begin == fragment.range.end) continue;
-      ranges.push_back({whole.begin + fragment.range.begin, whole.begin + fragment.range.end});
+      const size_t skipped = std::min(fragment.range.begin, whole.from_first);
+      ranges.push_back(
+          {whole.begin + fragment.range.begin, whole.begin + fragment.range.end,
+           std::min(whole.from_first - skipped, fragment.range.end - fragment.range.begin)});
     }
   }
   pieces.ranges = std::move(ranges);

@@ -22,13 +22,14 @@ struct Pieces {
   struct Range {
     size_t begin;
     size_t end;
+    size_t from_first = 0;  // of these, from the front: see NormalizedText
   };
   std::string text;
   std::vector<Range> ranges;
 
   // The whole of `whole` as one piece; none when it is empty.
-  explicit Pieces(std::string_view whole) : text(whole) {
-    if (!text.empty()) ranges.push_back({0, text.size()});
+  explicit Pieces(std::string_view whole, size_t from_first = 0) : text(whole) {
+    if (!text.empty()) ranges.push_back({0, text.size(), from_first});
   }
   std::string_view view(const Range& range) const {
     return std::string_view(text).substr(range.begin, range.end - range.begin);
@@ -45,7 +46,7 @@ class PreTokenizer {
  private:
   struct Step {
     PreTokenizerStep what;
-    std::vector<Regex> regex;  // one, or none when a ByteLevel step splits nothing
+    std::vector<Regex> regex;  // one, or none when nothing is split
   };
   Status split(Step& step, Pieces& pieces);
 

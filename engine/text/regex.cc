@@ -39,15 +39,18 @@ struct Regex::Compiled {
   explicit Compiled(OnigRegex compiled_regex) : regex(compiled_regex), region(onig_region_new()) {
     EMBER_CHECK(region != nullptr, "out of memory for a regex region");
   }
+  explicit Compiled(std::string_view text) : literal(text) {}
   ~Compiled() {
+    if (regex == nullptr) return;
     onig_region_free(region, 1);
     onig_free(regex);
   }
   Compiled(const Compiled&) = delete;
   Compiled& operator=(const Compiled&) = delete;
 
-  OnigRegex regex;
-  OnigRegion* region;
+  OnigRegex regex = nullptr;
+  OnigRegion* region = nullptr;
+  std::string literal;  // what is looked for when there is no regex
 };
 
 Regex::Regex(std::unique_ptr<Compiled> compiled) : compiled_(std::move(compiled)) {}
@@ -71,7 +74,21 @@ Result<Regex> Regex::compile(std::string_view pattern) {
   return Regex(std::make_unique<Compiled>(regex));
 }
 
+Result<Regex> Regex::compile(const PatternText& pattern) {
+  if (!pattern.literal || pattern.text.empty()) return compile(pattern.text);
+  return Regex(std::make_unique<Compiled>(pattern.text));
+}
+
 Status Regex::find_all(std::string_view text, std::vector<Match>& out) {
+  if (compiled_->regex == nullptr) {
+    out.clear();
+    const std::string_view wanted = compiled_->literal;
+    for (size_t at = text.find(wanted); at != std::string_view::npos;) {
+      out.push_back({at, at + wanted.size()});
+      at = text.find(wanted, at + wanted.size());
+    }
+    return {};
+  }
   EMBER_CHECK(text.size() < static_cast<size_t>(std::numeric_limits<int>::max()),
               "text too long for Oniguruma");
   out.clear();
@@ -99,16 +116,6 @@ Status Regex::find_all(std::string_view text, std::vector<Match>& out) {
     }
   }
   return {};
-}
-
-std::string Regex::literal(std::string_view text) {
-  constexpr std::string_view kSpecial = "\\.+*?()|[]{}^$#&-~";
-  std::string pattern;
-  for (const char c : text) {
-    if (kSpecial.find(c) != std::string_view::npos) pattern += '\\';
-    pattern += c;
-  }
-  return pattern;
 }
 
 }  // namespace ember

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/text/tokenizer_file.h"
 
 namespace ember {
 
@@ -26,6 +27,8 @@ class Regex {
 
   // Errors: kUnsupported with Oniguruma's own words.
   static Result<Regex> compile(std::string_view pattern);
+  // A text is looked for without Oniguruma, unless it is empty (it matches between characters).
+  static Result<Regex> compile(const PatternText& pattern);
   Regex(Regex&&) noexcept;
   Regex& operator=(Regex&&) noexcept;
   ~Regex();
@@ -33,8 +36,6 @@ class Regex {
   // Replaces `out` by all matches in `text`, which must be well-formed and below 2 GiB.
   // Errors: kUnsupported when Oniguruma gives up (a limit on backtracking or memory).
   Status find_all(std::string_view text, std::vector<Match>& out);
-  // The pattern that matches `text` itself.
-  static std::string literal(std::string_view text);
 
  private:
   struct Compiled;

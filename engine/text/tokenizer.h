@@ -1,4 +1,5 @@
-// Tokenizer: executes a tokenizer.json as it stands: added tokens, Split, ByteLevel, BPE.
+// Tokenizer: executes a tokenizer.json as it stands: added tokens, normalizer, pre-tokenizer, BPE,
+// and the way back.
 //
 // Journey    text -> [tokenizer] -> tokens; sampled ids -> [tokenizer] -> text
 // Invariant  the ids equal those of the program that the file was made for; a component that this
@@ -19,6 +20,16 @@
 
 namespace ember {
 
+// A text in the making. Ids outside the vocabulary are shown as U+FFFD.
+class TextStream {
+ public:
+  virtual ~TextStream() = default;
+  // What became certain with `id`; may be empty, never ends in half a character.
+  virtual std::string push(TokenId id) = 0;
+  // What is left at the end; incomplete characters become U+FFFD.
+  virtual std::string finish() = 0;
+};
+
 class Tokenizer {
  public:
   // `path`: a tokenizer.json, a gzip of one, or a folder that holds tokenizer.json (or .gz) and
@@ -26,17 +37,21 @@ class Tokenizer {
   static Result<std::unique_ptr<Tokenizer>> load(const std::string& path);
   virtual ~Tokenizer() = default;
 
-  // Ids of `text`. Added tokens in the text are recognised. `bos`: the BOS id first.
+  // Ids of `text`. Added tokens in the text are recognised. `bos`: as a text that is whole, with
+  // the BOS first and with all that the file's template puts before and after it.
   // Errors: kInvalidArgument when text is not UTF-8; kUnsupported from a failing regex.
   virtual Result<std::vector<TokenId>> encode(std::string_view text, bool bos = false) = 0;
   // Text of `ids`. Ids outside the vocabulary are an error that names them.
   virtual Result<std::string> decode(TokenSpan ids, bool skip_special) const = 0;
   // The raw bytes of one id (not always valid UTF-8 alone), special tokens as their text.
   virtual Result<std::string> token_bytes(TokenId id) const = 0;
+  // Begins a text that is decoded one id after the other (StreamDecoder).
+  virtual std::unique_ptr<TextStream> stream(bool skip_special) const = 0;
 
   virtual std::optional<TokenId> token_id(std::string_view added_token) const = 0;
-  virtual std::optional<TokenId> bos_id() const = 0;   // tokenizer_config.json's bos_token
-  virtual bool adds_bos() const = 0;                   // tokenizer_config.json's add_bos_token
+  virtual std::optional<TokenId> bos_id() const = 0;  // tokenizer_config.json's bos_token
+  // tokenizer_config.json's add_bos_token; without it, whether the file's template adds anything.
+  virtual bool adds_bos() const = 0;
   virtual const std::string& chat_template() const = 0;  // tokenizer_config.json's, or empty
   virtual const std::string& bos_text() const = 0;
   virtual const std::string& eos_text() const = 0;
@@ -44,20 +59,19 @@ class Tokenizer {
   virtual TokenId vocab_size() const = 0;
 };
 
-// Turns sampled ids into text piece by piece and never emits half a character.
+// Turns sampled ids into text piece by piece and never emits half a character. The tokenizer must
+// outlive it.
 class StreamDecoder {
  public:
   StreamDecoder(const Tokenizer& tokenizer, bool skip_special)
-      : tokenizer_(tokenizer), skip_special_(skip_special) {}
-  // The text that became complete with `id`; may be empty.
-  std::string push(TokenId id);
+      : stream_(tokenizer.stream(skip_special)) {}
+  // The text that became certain with `id`; may be empty.
+  std::string push(TokenId id) { return stream_->push(id); }
   // What is left at the end; incomplete characters become U+FFFD.
-  std::string finish();
+  std::string finish() { return stream_->finish(); }
 
  private:
-  const Tokenizer& tokenizer_;
-  bool skip_special_;
-  std::string pending_;
+  std::unique_ptr<TextStream> stream_;
 };
 
 }  // namespace ember

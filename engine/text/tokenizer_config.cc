@@ -1,8 +1,6 @@
 // Tokenizer config: the four keys, in the forms in which they are published.
 #include "engine/text/tokenizer_config.h"
 
-#include <optional>
-
 #include "engine/text/json_view.h"
 
 namespace ember {

@@ -5,6 +5,7 @@
 // Not here   the texts' ids (tokenizer.cc), what the template does (chat_template.h)
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,7 +16,7 @@ namespace ember {
 struct TokenizerConfig {
   std::string bos_text;  // empty: none
   std::string eos_text;
-  bool adds_bos = false;  // add_bos_token; false where the key is absent
+  std::optional<bool> adds_bos;  // add_bos_token, where the key is there
   std::string chat_template;
 };
 

@@ -7,23 +7,10 @@
 #include <utility>
 
 #include "engine/text/json_view.h"
-#include "engine/text/regex.h"
+#include "engine/text/tokenizer_components.h"
 
 namespace ember {
 namespace {
-
-constexpr int kMaxNesting = 32;  // Sequences inside Sequences
-
-Status expect_default(const JsonView& object, std::initializer_list<std::string_view> options) {
-  for (const std::string_view key : options) {
-    const std::optional<JsonView> option = object.find(key);
-    if (!option) continue;
-    const Json& value = option->value();
-    const bool off = value == false || value == "" || value == 0;
-    if (!off) return option->unsupported(std::string(key) + " = " + value.dump());
-  }
-  return {};
-}
 
 Result<AddedToken> parse_added_token(const JsonView& view) {
   EMBER_TRY(view.expect_keys(
@@ -83,127 +70,6 @@ Status parse_added_tokens(const JsonView& root, TokenizerFile& file) {
   return check_added_ids(*list, file);
 }
 
-Result<std::string> type_of(const JsonView& component) {
-  EMBER_ASSIGN(const JsonView type, component.member("type"));
-  return type.string();
-}
-
-// Null, or Sequences of nothing: text stays as it is.
-Status check_normalizer(const JsonView& view, int depth = 0) {
-  if (view.is_null()) return {};
-  EMBER_ASSIGN(const std::string type, type_of(view));
-  if (type != "Sequence" || depth == kMaxNesting) {
-    return view.unsupported("the normalizer " + type);
-  }
-  EMBER_TRY(view.expect_keys({"type", "normalizers"}));
-  EMBER_ASSIGN(const JsonView list, view.member("normalizers"));
-  EMBER_TRY(list.expect_array());
-  for (size_t i = 0; i < list.value().size(); ++i) {
-    EMBER_TRY(check_normalizer(list.element(i), depth + 1));
-  }
-  return {};
-}
-
-Result<std::string> parse_pattern(const JsonView& view) {
-  EMBER_TRY(view.expect_keys({"Regex", "String"}));
-  if (view.value().size() != 1) return view.wrong("{\"Regex\": ...} or {\"String\": ...}");
-  if (const std::optional<JsonView> regex = view.find("Regex")) return regex->string();
-  EMBER_ASSIGN(const JsonView text, view.member("String"));
-  EMBER_ASSIGN(const std::string literal, text.string());
-  return Regex::literal(literal);
-}
-
-Result<SplitBehavior> parse_behavior(const JsonView& view) {
-  constexpr std::pair<std::string_view, SplitBehavior> kBehaviors[] = {
-      {"Removed", SplitBehavior::kRemoved},
-      {"Isolated", SplitBehavior::kIsolated},
-      {"MergedWithPrevious", SplitBehavior::kMergedWithPrevious},
-      {"MergedWithNext", SplitBehavior::kMergedWithNext},
-      {"Contiguous", SplitBehavior::kContiguous}};
-  EMBER_ASSIGN(const std::string found, view.string());
-  for (const auto& [name, behavior] : kBehaviors) {
-    if (found == name) return behavior;
-  }
-  return view.unsupported("the behavior " + found);
-}
-
-Result<PreTokenizerStep> parse_split(const JsonView& view) {
-  EMBER_TRY(view.expect_keys({"type", "pattern", "behavior", "invert"}));
-  PreTokenizerStep step;
-  EMBER_ASSIGN(const JsonView pattern, view.member("pattern"));
-  EMBER_ASSIGN(step.pattern, parse_pattern(pattern));
-  EMBER_ASSIGN(const JsonView behavior, view.member("behavior"));
-  EMBER_ASSIGN(step.behavior, parse_behavior(behavior));
-  EMBER_ASSIGN(const JsonView invert, view.member("invert"));
-  EMBER_ASSIGN(step.invert, invert.boolean());
-  return step;
-}
-
-// Digits is a Split by numeric characters.
-Result<PreTokenizerStep> parse_digits(const JsonView& view) {
-  EMBER_TRY(view.expect_keys({"type", "individual_digits"}));
-  bool individual = false;
-  if (const std::optional<JsonView> member = view.find("individual_digits")) {
-    EMBER_ASSIGN(individual, member->boolean());
-  }
-  PreTokenizerStep step;
-  step.pattern = R"(\p{N})";
-  step.behavior = individual ? SplitBehavior::kIsolated : SplitBehavior::kContiguous;
-  return step;
-}
-
-Result<PreTokenizerStep> parse_byte_level(const JsonView& view) {
-  EMBER_TRY(view.expect_keys({"type", "add_prefix_space", "trim_offsets", "use_regex"}));
-  PreTokenizerStep step;
-  step.kind = PreTokenizerStep::Kind::kByteLevel;
-  EMBER_ASSIGN(const JsonView prefix, view.member("add_prefix_space"));
-  EMBER_ASSIGN(step.add_prefix_space, prefix.boolean());
-  step.use_regex = true;
-  if (const std::optional<JsonView> member = view.find("use_regex")) {
-    EMBER_ASSIGN(step.use_regex, member->boolean());
-  }
-  return step;
-}
-
-Status parse_pre_tokenizer(const JsonView& view, std::vector<PreTokenizerStep>& steps,
-                           int depth = 0) {
-  if (view.is_null()) return {};
-  EMBER_ASSIGN(const std::string type, type_of(view));
-  if (type == "Sequence" && depth < kMaxNesting) {
-    EMBER_TRY(view.expect_keys({"type", "pretokenizers"}));
-    EMBER_ASSIGN(const JsonView list, view.member("pretokenizers"));
-    EMBER_TRY(list.expect_array());
-    for (size_t i = 0; i < list.value().size(); ++i) {
-      EMBER_TRY(parse_pre_tokenizer(list.element(i), steps, depth + 1));
-    }
-    return {};
-  }
-  auto step = type == "Split"    ? parse_split(view)
-              : type == "Digits" ? parse_digits(view)
-              : type == "ByteLevel"
-                  ? parse_byte_level(view)
-                  : Result<PreTokenizerStep>(view.unsupported("the pre-tokenizer " + type));
-  if (!step.ok()) return step.error();
-  if (const auto regex = Regex::compile(step->pattern); !regex.ok()) {
-    return Error{regex.error().code, view.place() + ": " + regex.error().message};
-  }
-  steps.push_back(std::move(*step));
-  return {};
-}
-
-// Neither changes ids: a ByteLevel post-processor trims offsets, which nobody asks for here.
-Status check_post_processor_and_decoder(const JsonView& root) {
-  if (const std::optional<JsonView> post = root.find("post_processor")) {
-    EMBER_ASSIGN(const std::string type, type_of(*post));
-    if (type != "ByteLevel") return post->unsupported("the post-processor " + type);
-  }
-  EMBER_ASSIGN(const JsonView decoder, root.member("decoder"));
-  if (decoder.is_null()) return decoder.wrong("a ByteLevel decoder");
-  EMBER_ASSIGN(const std::string type, type_of(decoder));
-  if (type != "ByteLevel") return decoder.unsupported("the decoder " + type);
-  return {};
-}
-
 Status parse_vocabulary(const JsonView& model, Vocabulary& vocabulary) {
   EMBER_ASSIGN(const JsonView view, model.member("vocab"));
   EMBER_TRY(view.expect_object());
@@ -249,7 +115,11 @@ Status parse_merges(const JsonView& model, BpeModel& out) {
     if (header) continue;
     if (value.type() != list.value()[0].type()) return view.wrong("the form of the first merge");
     EMBER_ASSIGN(const auto pair, parse_pair(view));
-    const std::string joined = pair.first + pair.second;
+    // The second half of a pair stands behind another: it carries the prefix, which goes.
+    const std::string_view tail =
+        std::string_view(pair.second)
+            .substr(std::min(pair.second.size(), out.continuing_prefix.size()));
+    const std::string joined = pair.first + std::string(tail);
     const auto left = out.vocabulary.find(pair.first);
     const auto right = out.vocabulary.find(pair.second);
     const auto result = out.vocabulary.find(joined);
@@ -262,25 +132,54 @@ Status parse_merges(const JsonView& model, BpeModel& out) {
   return {};
 }
 
+// The options that change which tokens come out.
+Status parse_options(const JsonView& view, BpeModel& model) {
+  if (const std::optional<JsonView> dropout = view.find("dropout")) {
+    if (dropout->value() != 0) return dropout->unsupported("dropout = " + dropout->value().dump());
+  }
+  const std::pair<const char*, bool*> flags[] = {{"ignore_merges", &model.ignore_merges},
+                                                 {"byte_fallback", &model.byte_fallback},
+                                                 {"fuse_unk", &model.fuse_unknown}};
+  for (const auto& [key, flag] : flags) {
+    if (const std::optional<JsonView> member = view.find(key)) {
+      EMBER_ASSIGN(*flag, member->boolean());
+    }
+  }
+  const std::pair<const char*, std::string*> texts[] = {
+      {"continuing_subword_prefix", &model.continuing_prefix},
+      {"end_of_word_suffix", &model.end_suffix}};
+  for (const auto& [key, text] : texts) {
+    if (const std::optional<JsonView> member = view.find(key)) {
+      EMBER_ASSIGN(*text, member->string());
+    }
+  }
+  return {};
+}
+
+Status parse_unknown(const JsonView& view, BpeModel& model) {
+  const std::optional<JsonView> unknown = view.find("unk_token");
+  if (!unknown) return {};
+  EMBER_ASSIGN(const std::string token, unknown->string());
+  const auto place = model.vocabulary.find(token);
+  if (place == model.vocabulary.end()) return unknown->wrong("a token of the vocabulary");
+  model.unknown = place->second;
+  return {};
+}
+
 Status parse_model(const JsonView& view, BpeModel& model) {
   EMBER_TRY(view.expect_object());
   // Old files name no type; what has merges is BPE.
   if (view.value().contains("type") || !view.value().contains("merges")) {
-    EMBER_ASSIGN(const std::string type, type_of(view));
-    if (type != "BPE") return view.unsupported("the model " + type);
+    EMBER_ASSIGN(const JsonView type, view.member("type"));
+    EMBER_ASSIGN(const std::string name, type.string());
+    if (name != "BPE") return view.unsupported("the model " + name);
   }
   EMBER_TRY(view.expect_keys({"type", "dropout", "unk_token", "continuing_subword_prefix",
                               "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges",
                               "vocab", "merges"}));
-  if (const std::optional<JsonView> unknown = view.find("unk_token")) {
-    return unknown->unsupported("unk_token = " + unknown->value().dump());
-  }
-  EMBER_TRY(expect_default(view, {"dropout", "continuing_subword_prefix", "end_of_word_suffix",
-                                  "fuse_unk", "byte_fallback"}));
-  if (const std::optional<JsonView> ignore = view.find("ignore_merges")) {
-    EMBER_ASSIGN(model.ignore_merges, ignore->boolean());
-  }
+  EMBER_TRY(parse_options(view, model));
   EMBER_TRY(parse_vocabulary(view, model.vocabulary));
+  EMBER_TRY(parse_unknown(view, model));
   return parse_merges(view, model);
 }
 
@@ -295,11 +194,18 @@ Result<TokenizerFile> parse_tokenizer_file(std::string_view json_text, const std
     if (const auto option = root.find(key)) return option->unsupported(std::string(key));
   }
   TokenizerFile file;
-  if (const auto normalizer = root.find("normalizer")) EMBER_TRY(check_normalizer(*normalizer));
+  if (const auto steps = root.find("normalizer")) {
+    EMBER_TRY(parse_normalizer(*steps, file.normalizer));
+  }
   if (const auto steps = root.find("pre_tokenizer")) {
     EMBER_TRY(parse_pre_tokenizer(*steps, file.pre_tokenizer));
   }
-  EMBER_TRY(check_post_processor_and_decoder(root));
+  if (const auto post = root.find("post_processor")) {
+    EMBER_TRY(parse_post_processor(*post, file.frame));
+  }
+  EMBER_ASSIGN(const JsonView decoder, root.member("decoder"));
+  if (decoder.is_null()) return decoder.wrong("a decoder");
+  EMBER_TRY(parse_decoder(decoder, file.decoder));
   EMBER_ASSIGN(const JsonView model, root.member("model"));
   EMBER_TRY(parse_model(model, file.model));
   EMBER_TRY(parse_added_tokens(root, file));

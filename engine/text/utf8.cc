@@ -104,4 +104,19 @@ void append_short_utf8(std::string& out, char32_t code_point) {
   }
 }
 
+void append_utf8(std::string& out, char32_t code_point) {
+  if (code_point < 0x800) return append_short_utf8(out, code_point);
+  const auto follow = [&out](char32_t six_bits) {
+    out += static_cast<char>(0x80 | (six_bits & 0x3F));
+  };
+  if (code_point < 0x10000) {
+    out += static_cast<char>(0xE0 | (code_point >> 12));
+  } else {
+    out += static_cast<char>(0xF0 | (code_point >> 18));
+    follow(code_point >> 12);
+  }
+  follow(code_point >> 6);
+  follow(code_point);
+}
+
 }  // namespace ember

@@ -40,4 +40,7 @@ size_t last_character(std::string_view text);
 // Appends a code point below U+0800 (one or two bytes).
 void append_short_utf8(std::string& out, char32_t code_point);
 
+// Appends a code point that is no surrogate.
+void append_utf8(std::string& out, char32_t code_point);
+
 }  // namespace ember

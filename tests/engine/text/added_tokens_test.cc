@@ -17,19 +17,36 @@ AddedToken token(TokenId id, const std::string& content, Flags flags = {}) {
   return {id, content, flags.single_word, flags.lstrip, flags.rstrip, flags.normalized, false};
 }
 
-// The parts with '|' between them, added tokens as "<id:text>".
-std::string parts_of(const std::vector<AddedToken>& tokens, const std::string& text) {
-  auto added = AddedTokens::build(tokens);
+std::string shown(const std::string& text, const std::vector<AddedTokens::Part>& parts) {
+  std::string out;
+  for (const auto& part : parts) {
+    if (!out.empty()) out += '|';
+    const std::string piece = text.substr(part.begin, part.end - part.begin);
+    if (part.id) out.append("<").append(std::to_string(*part.id)).append(":");
+    out += piece;
+    if (part.id) out += '>';
+  }
+  return out;
+}
+
+// The parts with '|' between them, added tokens as "<id:text>". Gaps go through `steps`.
+std::string parts_of(const std::vector<AddedToken>& tokens, const std::string& text,
+                     const std::vector<NormalizerStep>& steps = {}) {
+  auto normalizer = Normalizer::build(steps);
+  auto added = AddedTokens::build(tokens, *normalizer);
   if (!added.ok()) return added.error().message;
   const auto parts = added->split(text);
   if (!parts.ok()) return parts.error().message;
   std::string out;
   for (const auto& part : *parts) {
     if (!out.empty()) out += '|';
-    const std::string piece = text.substr(part.begin, part.end - part.begin);
-    if (part.id) out.append("<").append(std::to_string(*part.id)).append(":");
-    out += piece;
-    if (part.id) out += '>';
+    NormalizedText gap{text.substr(part.begin, part.end - part.begin)};
+    if (part.id) {
+      out += shown(text, {part});
+      continue;
+    }
+    EXPECT_TRUE(normalizer->run(gap).ok());
+    out += shown(gap.text, added->split_normalized(gap.text).value());
   }
   return out;
 }
@@ -44,6 +61,14 @@ TEST(AddedTokensTest, LeftmostThenLongestWins) {
 TEST(AddedTokensTest, NormalizedTokensComeSecond) {
   EXPECT_EQ(parts_of({token(1, "abc", {.normalized = true}), token(2, "bcd")}, "abcd abc"),
             "a|<2:bcd>| |<1:abc>");
+}
+
+TEST(AddedTokensTest, NormalizedTokensAreMetAsTheNormalizerWritesThem) {
+  NormalizerStep lower;
+  lower.kind = NormalizerStep::Kind::kLowercase;
+  EXPECT_EQ(
+      parts_of({token(1, "End", {.normalized = true}), token(2, "End")}, "xEND End end", {lower}),
+      "x|<1:end>| |<2:End>| |<1:end>");
 }
 
 TEST(AddedTokensTest, StripSwallowsWhiteSpace) {
@@ -66,7 +91,8 @@ TEST(AddedTokensTest, SingleWordNeedsFreeEnds) {
 
 TEST(AddedTokensTest, LongRunsOfSpaceTakeNoQuadraticTime) {
   const std::vector<AddedToken> tokens = {token(1, " ", {.lstrip = true, .rstrip = true})};
-  auto added = AddedTokens::build(tokens);
+  auto normalizer = Normalizer::build({});
+  auto added = AddedTokens::build(tokens, *normalizer);
   ASSERT_TRUE(added.ok());
   const auto parts = added->split(std::string(size_t{1} << 20, ' '));
   ASSERT_TRUE(parts.ok());

@@ -9,7 +9,7 @@ namespace {
 PreTokenizerStep split_step(const std::string& pattern, SplitBehavior behavior,
                             bool invert = false) {
   PreTokenizerStep step;
-  step.pattern = pattern;
+  step.pattern = {pattern};
   step.behavior = behavior;
   step.invert = invert;
   return step;

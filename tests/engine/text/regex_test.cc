@@ -7,7 +7,7 @@ namespace ember {
 namespace {
 
 // The matches, each in brackets.
-std::string matches(const std::string& pattern, const std::string& text) {
+std::string matches(const PatternText& pattern, const std::string& text) {
   auto regex = Regex::compile(pattern);
   if (!regex.ok()) return regex.error().message;
   std::vector<Regex::Match> found;
@@ -18,6 +18,10 @@ std::string matches(const std::string& pattern, const std::string& text) {
     out.append("[").append(text, match.begin, match.end - match.begin).append("]");
   }
   return out;
+}
+
+std::string matches(const std::string& pattern, const std::string& text) {
+  return matches(PatternText{pattern}, text);
 }
 
 TEST(RegexTest, EmptyMatchAfterAMatchIsSkipped) {
@@ -45,7 +49,10 @@ TEST(RegexTest, FractionsAreWordsOnlyOutsideBrackets) {
 
 TEST(RegexTest, LiteralMatchesItself) {
   const std::string text = "a.b*(c)[d]{e}^$|\\-#&~?+";
-  EXPECT_EQ(matches(Regex::literal(text), "x" + text + "y"), "[" + text + "]");
+  EXPECT_EQ(matches(PatternText{text, true}, "x" + text + "y" + text),
+            "[" + text + "][" + text + "]");
+  EXPECT_EQ(matches(PatternText{"aa", true}, "aaaaa"), "[aa][aa]");
+  EXPECT_EQ(matches(PatternText{"", true}, "né"), "[][][]");
 }
 
 TEST(RegexTest, BadPatternIsAnErrorThatQuotesIt) {

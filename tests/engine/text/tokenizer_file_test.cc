@@ -30,26 +30,49 @@ class TokenizerFileTest : public ::testing::Test {
 TEST_F(TokenizerFileTest, UnknownComponentsAreNamed) {
   const auto unsupported = ErrorCode::kUnsupported;
   expect("/model/type", "Unigram", unsupported, "the model Unigram");
-  expect("/normalizer", {{"type", "NFC"}}, unsupported, "the normalizer NFC");
-  expect("/pre_tokenizer/type", "Metaspace", unsupported, "the pre-tokenizer Metaspace");
-  expect("/post_processor", {{"type", "TemplateProcessing"}}, unsupported, "TemplateProcessing");
-  expect("/decoder/type", "Fuse", unsupported, "the decoder Fuse");
+  expect("/normalizer", {{"type", "Precompiled"}}, unsupported, "the normalizer Precompiled");
+  expect("/normalizer", {{"type", "NFC"}, {"version", 9}}, unsupported, "normalizer: the key");
+  expect("/pre_tokenizer/type", "UnicodeScripts", unsupported, "the pre-tokenizer UnicodeScripts");
+  expect("/post_processor", {{"type", "BertProcessing"}}, unsupported, "BertProcessing");
+  expect("/decoder/type", "WordPiece", unsupported, "the decoder WordPiece");
   expect("/truncation", {{"max_length", 5}}, unsupported, "truncation");
   expect("/padding", {{"strategy", "x"}}, unsupported, "padding");
   expect("/extra", 1, unsupported, "\"extra\"");
 }
 
 TEST_F(TokenizerFileTest, ModelOptionsThatChangeIdsAreNamed) {
-  for (const auto& [key, value] :
-       std::vector<std::pair<std::string, json>>{{"dropout", 0.1},
-                                                 {"unk_token", "<unk>"},
-                                                 {"continuing_subword_prefix", "##"},
-                                                 {"end_of_word_suffix", "</w>"},
-                                                 {"fuse_unk", true},
-                                                 {"byte_fallback", true},
-                                                 {"novelty", true}}) {
-    expect("/model/" + key, value, ErrorCode::kUnsupported, key);
+  expect("/model/dropout", 0.1, ErrorCode::kUnsupported, "dropout");
+  expect("/model/novelty", true, ErrorCode::kUnsupported, "novelty");
+  for (const char* key : {"fuse_unk", "byte_fallback", "ignore_merges"}) {
+    expect(std::string("/model/") + key, 1, ErrorCode::kInvalidArgument, key);
   }
+  expect("/model/unk_token", "<unk>", ErrorCode::kInvalidArgument, "a token of the vocabulary");
+}
+
+TEST_F(TokenizerFileTest, PartsOfComponentsAreChecked) {
+  const auto invalid = ErrorCode::kInvalidArgument;
+  const auto unsupported = ErrorCode::kUnsupported;
+  const json metaspace = {{"type", "Metaspace"}, {"replacement", "_"}};
+  const auto with = [](json file, const char* key, const json& value) {
+    file[key] = value;
+    return file;
+  };
+  expect("/decoder", with(metaspace, "replacement", "__"), invalid, "a character");
+  expect("/decoder", with(metaspace, "prepend_scheme", "last"), unsupported, "the scheme last");
+  expect("/pre_tokenizer",
+         with(with(metaspace, "prepend_scheme", "first"), "add_prefix_space", false), invalid,
+         "never");
+  expect("/decoder", {{"type", "Strip"}, {"content", " "}, {"start", -1}, {"stop", 0}}, invalid,
+         "decoder.start");
+  expect("/decoder", {{"type", "Replace"}, {"pattern", {{"Regex", "("}}}, {"content", ""}},
+         unsupported, "Oniguruma");
+  json frame = {{"type", "TemplateProcessing"},
+                {"single", json::array({{{"SpecialToken", {{"id", "<s>"}, {"type_id", 0}}}}})},
+                {"pair", json::array()},
+                {"special_tokens", json::object()}};
+  expect("/post_processor", frame, invalid, "an id of special_tokens");
+  frame["single"] = json::array();
+  expect("/post_processor", frame, invalid, "a Sequence");
 }
 
 TEST_F(TokenizerFileTest, ContradictionsNameThePlace) {

@@ -1,74 +1,40 @@
-// Compares random text with the `tokenizers` package, where python3 has it.
-#include <gtest/gtest.h>
-
+// Compares random text with the `tokenizers` package, where python3 (or EMBER_PYTHON) has it.
 #include <cstdlib>
-#include <fstream>
 
-#include "base/prng.h"
-#include "engine/text/utf8.h"
-#include "tests/engine/text/small_tokenizer.h"
+#include "tests/engine/text/package_answers.h"
 
 namespace ember {
 namespace {
 
-constexpr const char* kScript = R"(
-import gzip, json, sys
-from tokenizers import Tokenizer
-tokenizer = Tokenizer.from_str(gzip.open(sys.argv[1], "rt", encoding="utf-8").read())
-with open(sys.argv[3], "w") as out:
-    for line in open(sys.argv[2], encoding="utf-8"):
-        out.write(json.dumps(tokenizer.encode(json.loads(line), add_special_tokens=False).ids))
-        out.write("\n")
-)";
+const std::string kSource = EMBER_SOURCE_DIR;
+const std::string kV3 = kSource + "/tests/data/tokenizer/tokenizer.json.gz";
 
-std::string random_text(Prng& random) {
-  static const std::vector<std::string> kPieces = {
-      "hello",   " world",     "don't",   "\n",      "\r\n",   "   ",       "\t",
-      "1234",    "½",          "你好",    "カタ",    "안녕",   "😀",         "\u200D",
-      "e\u0301", "!?",         " the",    "__x__",   "<",      "｜>",       "\u00A0",
-      "ß",       "<｜User｜>", "<｜User", "<|EOT|>", "\u3000", "\U0001FA89"};
-  std::string text;
-  const uint64_t pieces = random.below(40);
-  for (uint64_t i = 0; i < pieces; ++i) {
-    if (random.below(3) != 0) {
-      text += kPieces[random.below(kPieces.size())];
-    } else {
-      append_short_utf8(text, static_cast<char32_t>(0x20 + random.below(0x7E0)));
-    }
-  }
-  return text;
+// A whole number from the environment: CI runs a small part, a person as much as they like.
+int number_of(const char* name, int otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::atoi(text);
 }
 
-TEST(TokenizersPackageTest, RandomTextHasTheSameIds) {
-  if (std::system("python3 -c 'import tokenizers' 2>/dev/null") != 0) {
-    GTEST_SKIP() << "python3 has no tokenizers package";
+TEST(TokenizersPackageTest, RandomTextHasTheSameIdsAndText) {
+  const char* chosen = std::getenv("EMBER_PYTHON");
+  const std::string python = chosen == nullptr ? "python3" : chosen;
+  if (std::system((python + " -c 'import tokenizers' 2>/dev/null").c_str()) != 0) {
+    GTEST_SKIP() << python
+                 << " has no tokenizers package (pip install tokenizers in a venv, then "
+                    "EMBER_PYTHON=venv/bin/python): nothing was compared";
   }
-  const std::string file =
-      std::string(EMBER_SOURCE_DIR) + "/tests/data/tokenizer/tokenizer.json.gz";
-  auto tokenizer = Tokenizer::load(file);
-  ASSERT_TRUE(tokenizer.ok());
+  auto v3 = Tokenizer::load(kV3);
+  ASSERT_TRUE(v3.ok());
   const TempFolder folder;
-  const std::string script = folder.write("compare.py", kScript);
-  Prng random(11);
-  std::vector<std::string> texts;
-  std::string lines;
-  for (int i = 0; i < 5000; ++i) {
-    texts.push_back(random_text(random));
-    lines += nlohmann::json(texts.back()).dump() + "\n";
-  }
-  const std::string input = folder.write("input.jsonl", lines);
-  const std::string output = folder.path() + "/output.jsonl";
+  const std::string answers = folder / "answers.json.gz";
   const std::string command =
-      "python3 '" + script + "' '" + file + "' '" + input + "' '" + output + "'";
-  ASSERT_EQ(std::system(command.c_str()), 0);
-  std::ifstream expected(output);
-  for (const std::string& text : texts) {
-    std::string line;
-    ASSERT_TRUE(std::getline(expected, line));
-    EXPECT_EQ((*tokenizer)->encode(text).value(),
-              nlohmann::json::parse(line).get<std::vector<TokenId>>())
-        << text;
-  }
+      python + " '" + kSource + "/tests/engine/text/tokenizers_package.py' '" + answers +
+      "' --deepseek '" + kV3 + "' --texts " + std::to_string(number_of("EMBER_TEXTS", 100)) +
+      " --random " + std::to_string(number_of("EMBER_MIXTURES", 60)) + " --seed " +
+      std::to_string(number_of("EMBER_SEED", 11));
+  ASSERT_EQ(std::system(command.c_str()), 0) << command;
+  const size_t texts = expect_package_answers(answers, **v3);
+  std::printf("%zu texts compared\n", texts);
 }
 
 }  // namespace
