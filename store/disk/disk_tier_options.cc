@@ -13,8 +13,8 @@ namespace {
 constexpr uint64_t kMiB = 1u << 20;
 
 // Of a row of `meta` some hundred bytes: more of them in a block mean fewer blocks to walk through
-// and an index that stays in a small cache.
-constexpr uint64_t kMetaBlockBytes = 16u << 10;
+// and an index that stays in a small cache. Not more: a damaged block hides all that is in it.
+constexpr uint64_t kMetaBlockBytes = 8u << 10;
 
 rocksdb::ColumnFamilyOptions plain_family(const std::shared_ptr<rocksdb::Cache>& cache,
                                           uint64_t block_bytes) {
