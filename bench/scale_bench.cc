@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr uint32_t kSpan = kDefaultBlockTokens;
 constexpr uint64_t kBuild = 1;
-constexpr uint64_t kTableCacheBytes = 16u << 20;
+constexpr uint64_t kTableCacheBytes = 8u << 20;  // counted to the blocks
 constexpr uint64_t kDiskBytes = uint64_t{16} << 30;
 constexpr size_t kSharedBlocks = 8;  // of a prompt's front, the same for 64 prompts in a row
 
@@ -202,7 +202,7 @@ void visit(BlockCache& cache, Device& device, Measured& measured) {
 }
 
 // As BlockCache::open, but that the index has all the RAM it asks for: its cost is the question.
-// RocksDB's tables have a fourth of the cache that the plan gives them beside such an index.
+// RocksDB's tables have an eighth of the cache that the plan gives them beside such an index.
 std::unique_ptr<BlockCache> open_cache(const Config& config, const std::string& path,
                                        Device& device) {
   const BlockCacheOptions options = cache_options(config, path);

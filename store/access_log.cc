@@ -107,15 +107,19 @@ bool AccessFrames::decode_payload(std::string_view payload, AccessFrames& earlie
 
 Result<std::vector<AccessEntry>> AccessFrames::decode(std::string_view bytes) {
   std::vector<AccessEntry> entries;
-  if (bytes.size() < kHeaderBytes) return entries;  // cut short while it was begun
+  EMBER_TRY(decode(bytes, [&](AccessEntry entry) { entries.push_back(std::move(entry)); }));
+  return entries;
+}
+
+Status AccessFrames::decode(std::string_view bytes, const Visitor& visit) {
+  if (bytes.size() < kHeaderBytes) return {};  // cut short while it was begun
   ByteReader head(bytes.substr(0, kHeaderBytes));
   if (head.read<uint32_t>() != kLogMagic) {
-    return Error{ErrorCode::kCorruption, "access log: it does not begin with EMAL"};
+    return {ErrorCode::kCorruption, "access log: it does not begin with EMAL"};
   }
   if (const auto version = head.read<uint32_t>(); version != kLogVersion) {
-    return Error{ErrorCode::kUnsupported, "access log: format version " + std::to_string(version) +
-                                              ", this program reads " +
-                                              std::to_string(kLogVersion)};
+    return {ErrorCode::kUnsupported, "access log: format version " + std::to_string(version) +
+                                         ", this program reads " + std::to_string(kLogVersion)};
   }
   bytes.remove_prefix(kHeaderBytes);
   AccessFrames earlier;
@@ -128,28 +132,31 @@ Result<std::vector<AccessEntry>> AccessFrames::decode(std::string_view bytes) {
     AccessEntry entry;
     if (!decode_payload(payload, earlier, entry)) break;
     earlier.remember(entry.blocks);
-    entries.push_back(std::move(entry));
+    visit(std::move(entry));
     bytes.remove_prefix(length + sizeof(uint64_t));
   }
-  return entries;
+  return {};
 }
 
 std::string access_log_folder(const std::string& store) { return store + "/access_log"; }
 
-Result<std::vector<AccessEntry>> read_access_log(const std::string& store) {
-  std::vector<AccessEntry> all;
+Status visit_access_log(const std::string& store, const AccessFrames::Visitor& visit) {
   for (const char* name : {kAccessLogBefore, kAccessLogNow}) {
     const std::string path = access_log_folder(store) + "/" + name;
     std::error_code absent;
     if (!std::filesystem::exists(path, absent)) continue;
     std::ifstream file(path, std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-    if (!file) return Error{ErrorCode::kIo, path + ": cannot be read"};
-    Result<std::vector<AccessEntry>> entries = AccessFrames::decode(bytes);
-    if (!entries.ok()) return Error{entries.error().code, path + ": " + entries.error().message};
-    all.insert(all.end(), std::make_move_iterator(entries->begin()),
-               std::make_move_iterator(entries->end()));
+    if (!file) return {ErrorCode::kIo, path + ": cannot be read"};
+    const Status decoded = AccessFrames::decode(bytes, visit);
+    if (!decoded.ok()) return {decoded.error().code, path + ": " + decoded.error().message};
   }
+  return {};
+}
+
+Result<std::vector<AccessEntry>> read_access_log(const std::string& store) {
+  std::vector<AccessEntry> all;
+  EMBER_TRY(visit_access_log(store, [&](AccessEntry entry) { all.push_back(std::move(entry)); }));
   return all;
 }
 

@@ -26,6 +26,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +60,9 @@ class AccessFrames {
   // The entries of a file's bytes, up to the first frame that is not whole and right.
   // Errors: kCorruption (not a log), kUnsupported (another version).
   static Result<std::vector<AccessEntry>> decode(std::string_view bytes);
+  // The same, one by one: what they share is copied for each, so all together may be large.
+  using Visitor = std::function<void(AccessEntry)>;
+  static Status decode(std::string_view bytes, const Visitor& visit);
 
  private:
   static constexpr size_t kWindow = 64;
@@ -71,6 +75,7 @@ class AccessFrames {
 // Everything that is in a store's log, the oldest first. A store without one gives nothing.
 // Errors: kIo; as decode.
 Result<std::vector<AccessEntry>> read_access_log(const std::string& store);
+Status visit_access_log(const std::string& store, const AccessFrames::Visitor& visit);
 
 // The log's folder, and its two files: the log is a ring of these.
 std::string access_log_folder(const std::string& store);

@@ -117,6 +117,9 @@ struct BlockCacheStats {
   uint64_t unreadable_records = 0;  // at opening
   uint64_t access_entries = 0;      // written to the access log
   uint64_t access_dropped = 0;      // the log could not keep up, or not be written
+  uint64_t warmed_blocks = 0;       // brought into RAM before anyone asked (warm-up)
+  uint64_t warmed_bytes = 0;        // read for that
+  uint64_t warm_up_left = 0;        // blocks that are still to come
   uint64_t disk_bytes = 0;          // all files
   uint64_t disk_limit_bytes = 0;
   uint64_t stored_bytes = 0;  // payload on disk of live groups
@@ -261,7 +264,8 @@ class BlockCache {
   virtual Conversations* conversations() = 0;  // null without a usable store
   virtual const StoreHealth& health() const = 0;
   virtual const RamPlan& ram_plan() const = 0;
-  // The whole cache's: the operator's alone.
+  // The whole cache's: the operator's alone. Cost: that of asking the file system for its free
+  // space; none of it grows with the number of blocks.
   virtual BlockCacheStats stats() const = 0;
   // What one tenant may know. Cost: linear in its own blocks.
   virtual TenantStats stats_of(std::string_view tenant) const = 0;

@@ -20,6 +20,9 @@ struct StoreSettings {
   // Of the store's bytes, for the access log (store/access_log.h), at most a quarter. 0: none is
   // kept, an old one is removed.
   uint64_t access_log_bytes = 0;
+  // After opening, blocks that the access log says were used lately and often are read into free
+  // RAM, at most so many bytes a second and never beside requests. 0: none are.
+  uint64_t warm_up_bytes_per_second = 0;
   // Background proof of what is stored: at most so many bytes a second, never beside restores; a
   // pass over all blocks begins so long after the last one ended. 0: never.
   uint64_t scrub_bytes_per_second = uint64_t{8} << 20;

@@ -108,6 +108,11 @@ void add_store_settings(CLI::App& app, StoreSettings& settings) {
   add_bytes(app, "--access-log", settings.access_log_bytes,
            "Of the store's bytes, for a log of which blocks requests used; 0: none (default)", 0)
       ->group(kSettingsGroup);
+  add_bytes(app, "--warm-up", settings.warm_up_bytes_per_second,
+           "After opening, pace of reading into RAM what the access log says was used lately; "
+           "0: none (default)",
+           0)
+      ->group(kSettingsGroup);
   app.add_option_function<std::string>(
          "--eviction",
          [&settings](const std::string& name) {

@@ -93,7 +93,7 @@ void AccessRecorder::add(AccessEntry entry) {
 }
 
 void AccessRecorder::advance() {
-  if (writing_ || waiting_.empty()) return;
+  if (writing_ || held_ || waiting_.empty()) return;
   writing_ = true;
   auto entries = std::make_shared<std::vector<AccessEntry>>(std::exchange(waiting_, {}));
   auto written = std::make_shared<uint64_t>(0);

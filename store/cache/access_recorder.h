@@ -25,6 +25,9 @@ class AccessRecorder {
   // From here on entries are kept, in files of `limit_bytes` altogether.
   void start(const std::string& store, uint64_t limit_bytes);
   bool on() const { return files_ != nullptr; }
+  // While what an earlier process wrote is being read, nothing is written.
+  void hold() { held_ = true; }
+  void let_go() { held_ = false; }
   void add(AccessEntry entry);
   // Hands what waits to a task, if none is under way. To be called after anything.
   void advance();
@@ -41,6 +44,7 @@ class AccessRecorder {
   std::shared_ptr<Files> files_;
   std::vector<AccessEntry> waiting_;
   bool writing_ = false;
+  bool held_ = false;
   uint64_t recorded_ = 0;
   uint64_t dropped_ = 0;
 };

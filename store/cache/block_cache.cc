@@ -102,6 +102,7 @@ BlockCacheImpl::BlockCacheImpl(const BlockCacheOptions& options, const CacheTuni
       dedup_(context_),
       reopening_(context_, offload_),
       scrubber_(context_, parts_.secret),
+      warm_up_(context_),
       shadows_(context_),
       accesses_(device, tickets_) {
   context_.flush_age_us = options.settings.flush_age_us;
@@ -148,6 +149,10 @@ void BlockCacheImpl::keep_access_log() {
   }
   accesses_.start(store, options_.settings.access_log_bytes);
   context_.accesses = &accesses_;
+  if (options_.settings.warm_up_bytes_per_second == 0) return;
+  accesses_.hold();
+  warm_up_.begin(store, options_.settings.warm_up_bytes_per_second,
+                 [this] { accesses_.let_go(); });
 }
 
 BlockCacheImpl::~BlockCacheImpl() {
@@ -157,6 +162,7 @@ BlockCacheImpl::~BlockCacheImpl() {
   tickets_.on(device_.run_host(HostLane::kWrite, [] { return Status{}; }), [](const Status&) {});
   offload_.close();
   scrubber_.close();
+  warm_up_.stop();
   shadows_.close();
   pump();
   const int64_t patience_until = system_clock().now_us() + context_.tuning.close_patience_us;
@@ -180,6 +186,7 @@ void BlockCacheImpl::pump() {
   offload_.advance();
   restores_.pump();  // host slots may have come free
   scrubber_.advance(restores_.busy());
+  warm_up_.advance(restores_.busy() || offload_.busy() || dedup_.busy());
   accesses_.advance();
   shadows_.advance();
 }
@@ -222,7 +229,7 @@ bool BlockCacheImpl::handle(const Completion& completion) {
 }
 
 bool BlockCacheImpl::busy() const {
-  return restores_.busy() || offload_.busy() || dedup_.busy();
+  return restores_.busy() || offload_.busy() || dedup_.busy() || warm_up_.reading();
 }
 
 Ticket BlockCacheImpl::sync(std::string_view tenant) {
@@ -254,6 +261,7 @@ BlockCacheStats BlockCacheImpl::stats() const {
   BlockCacheStats stats = counters_;
   stats.health = health_.now();
   scrubber_.add_to(stats);
+  warm_up_.add_to(stats);
   for (Tier tier : kAllTiers) {
     stats.blocks[static_cast<size_t>(tier)] = ledger_.index().count(tier);
   }
@@ -277,7 +285,7 @@ BlockCacheStats BlockCacheImpl::stats() const {
   stats.waiting_blocks = offload_.waiting();
   stats.budget_left_bytes = offload_.budget_left_bytes();
   stats.index_bytes = ledger_.memory_bytes();
-  const BlockLedger::Census census = ledger_.census(context_.numerics_build);
+  const BlockLedger::Census census = ledger_.census();
   stats.stranded = census.stranded + reopening_.unreachable();
   stats.foreign_blocks = offload_.foreign_count() + census.foreign_builds;
   stats.blocks[static_cast<size_t>(Tier::kDisk)] -= census.tails_on_disk;

@@ -62,6 +62,7 @@ Result<std::unique_ptr<Chain>> BlockCacheImpl::open_chain(TokenSpan prompt, size
                      ": raise ram_bytes"};
   }
   scrubber_.yield();
+  warm_up_.yield();
   const int64_t began_us = clock_.now_us();
   auto chain = std::make_unique<ChainImpl>(context_, restores_, open_chains_, asked);
   chain->set_conversation(scope.conversation);

@@ -26,6 +26,7 @@
 #include "store/cache/scrubber.h"
 #include "store/cache/shadow_keeper.h"
 #include "store/cache/store_parts.h"
+#include "store/cache/warm_up.h"
 
 namespace ember {
 
@@ -130,6 +131,7 @@ class BlockCacheImpl final : public BlockCache {
   DedupCheck dedup_;
   Reopening reopening_;
   Scrubber scrubber_;
+  WarmUp warm_up_;
   ShadowKeeper shadows_;
   int64_t next_look_us_ = 0;  // at the disk's own health
   AccessRecorder accesses_;

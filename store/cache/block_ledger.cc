@@ -22,6 +22,7 @@ BlockLedger::BlockLedger(ScopeBook& scopes, uint32_t block_tokens, DevicePool& d
                  std::vector<BlockId>(host.slots().size(), kNoBlock)},
       opened_unix_us_(static_cast<uint64_t>(std::max<int64_t>(clock.unix_us(), 0))),
       use_counter_(opened_unix_us_),
+      numerics_build_(eviction.numerics_build),
       ranks_(index_, block_tokens, eviction) {}
 
 BlockNotes& BlockLedger::notes(BlockId block) {
@@ -241,15 +242,23 @@ void BlockLedger::unpublish_device(BlockId block, const SlotLease& lease) {
 }
 
 void BlockLedger::set_stored(BlockId block, int32_t epoch, uint64_t stored_bytes) {
-  uint64_t& counted = scopes_.counters(payer(block)).disk_bytes;
   uncount_disk(block);
-  counted += stored_bytes;
   index_.set_place(block, Tier::kDisk, epoch);
   constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
   notes(block).stored_bytes = static_cast<uint32_t>(std::min(stored_bytes, kMost));
   notes(block).read_failed = false;
   notes(block).stale_record = false;
-  if (is_tail(block)) return;
+  count_disk(block);
+}
+
+void BlockLedger::count_disk(BlockId block) {
+  const uint64_t stored_bytes = notes(block).stored_bytes;
+  scopes_.counters(payer(block)).disk_bytes += stored_bytes;
+  if (entry(block).numerics_build != numerics_build_) ++foreign_on_disk_;
+  if (is_tail(block)) {
+    ++tails_on_disk_;
+    return;
+  }
   ++disk_blocks_;
   disk_payload_bytes_ += stored_bytes;
 }
@@ -258,7 +267,11 @@ void BlockLedger::set_stored(BlockId block, int32_t epoch, uint64_t stored_bytes
 void BlockLedger::uncount_disk(BlockId block) {
   if (!entry(block).in(Tier::kDisk)) return;
   scopes_.counters(payer(block)).disk_bytes -= notes(block).stored_bytes;
-  if (is_tail(block)) return;
+  if (entry(block).numerics_build != numerics_build_) --foreign_on_disk_;
+  if (is_tail(block)) {
+    --tails_on_disk_;
+    return;
+  }
   --disk_blocks_;
   disk_payload_bytes_ -= notes(block).stored_bytes;
 }
@@ -446,7 +459,12 @@ void BlockLedger::drop_tier(Tier tier) {
   }
 }
 
-BlockLedger::Census BlockLedger::census(uint64_t numerics_build) const {
+BlockLedger::Census BlockLedger::census() const {
+  const uint64_t stranded = index_.gaps() == 0 ? 0 : full_census().stranded;
+  return {stranded, foreign_on_disk_, tails_on_disk_};
+}
+
+BlockLedger::Census BlockLedger::full_census() const {
   Census census;
   std::vector<char> reachable(notes_.size(), 0);
   std::vector<char> under_hole(notes_.size(), 0);
@@ -459,7 +477,7 @@ BlockLedger::Census BlockLedger::census(uint64_t numerics_build) const {
     under_hole[id] = known.damaged || (!root && under_hole[parent] != 0) ? 1 : 0;
     reachable[id] = parent_reachable && known.anywhere() && !known.damaged ? 1 : 0;
     if (known.anywhere() && !parent_reachable && under_hole[id] == 0) ++census.stranded;
-    if (known.in(Tier::kDisk) && known.numerics_build != numerics_build) ++census.foreign_builds;
+    if (known.in(Tier::kDisk) && known.numerics_build != numerics_build_) ++census.foreign_builds;
     if (known.in(Tier::kDisk) && is_tail(block)) ++census.tails_on_disk;
   }
   return census;

@@ -155,13 +155,17 @@ class BlockLedger {
   void drop_tier(Tier tier);
 
   size_t holes() const { return holes_; }
-  // Cost: linear in the entries.
   struct Census {
     uint64_t stranded = 0;        // present, unreachable, and not below a hole
     uint64_t foreign_builds = 0;  // on disk, of another numerics build
     uint64_t tails_on_disk = 0;
+    friend bool operator==(const Census&, const Census&) = default;
   };
-  Census census(uint64_t numerics_build) const;
+  // Cost: constant; linear in the entries only while some block in no tier stands between others,
+  // which none does but for a moment.
+  Census census() const;
+  // The same, counted anew. Cost: linear in the entries.
+  Census full_census() const;
   uint64_t evicted() const { return evicted_; }
   // What index and notes hold, about.
   uint64_t memory_bytes() const { return index_.memory_bytes() + notes_.memory_bytes(); }
@@ -175,6 +179,7 @@ class BlockLedger {
   std::vector<BlockId>& residents(Tier tier) { return residents_[static_cast<size_t>(tier)]; }
   bool may_lose(BlockId block, Tier tier, bool idle) const;
   bool may_leave_disk(BlockId block, bool idle) const;
+  void count_disk(BlockId block);
   void uncount_disk(BlockId block);
   DiskVictim take_from_disk(BlockId block);
   void leave_ram(BlockId block);
@@ -203,6 +208,9 @@ class BlockLedger {
   uint64_t evicted_ = 0;
   size_t disk_blocks_ = 0;           // on disk, tails not counted
   uint64_t disk_payload_bytes_ = 0;  // of those
+  const uint64_t numerics_build_;
+  uint64_t foreign_on_disk_ = 0;  // of another numerics build, tails counted
+  uint64_t tails_on_disk_ = 0;
   bool loaded_ = false;
   bool disk_was_full_ = false;
   EvictionRanks ranks_;  // last: it watches the index

@@ -114,8 +114,9 @@ class DiskTierImpl final : public DiskTier {
   Status prove_group(const BlockRecord& record, uint32_t group, Bytes raw);
 
   // disk_tier_options.cc
-  // While the records are read for the first time, reading has the drive and the cores.
-  static constexpr uint32_t kFlushesBeforeCompaction = 8;  // then it begins all the same
+  // While the records are read for the first time, reading has the drive and the cores. Where they
+  // are not, or where much is written meanwhile, compaction begins all the same.
+  static constexpr uint32_t kWritesBeforeCompaction = 4096;
   void hold_compaction(DiskFamilies& families);
   void let_compact();
 
@@ -265,7 +266,7 @@ class DiskTierImpl final : public DiskTier {
   uint32_t memtable_epoch_ = 0;  // whose groups wait for a flush; 0: none
   Reclaim reclaim_;
   int64_t next_recovery_us_ = 0;
-  uint32_t flushes_ = 0;  // since opening
+  uint32_t writes_ = 0;  // since opening, while compaction waits
 };
 
 }  // namespace ember

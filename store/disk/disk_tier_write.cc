@@ -152,6 +152,7 @@ Status DiskTierImpl::put_carried(std::vector<CarriedBlock>& carried) {
 }
 
 Status DiskTierImpl::write(rocksdb::WriteBatch& batch, bool may_wait) {
+  if (compaction_waits_ && ++writes_ >= kWritesBeforeCompaction) let_compact();
   rocksdb::WriteOptions options;
   options.disableWAL = true;
   options.no_slowdown = !may_wait;
@@ -345,7 +346,6 @@ Status DiskTierImpl::flush_now() {
     return error;
   }
   dirty_ = false;
-  if (++flushes_ >= kFlushesBeforeCompaction) let_compact();
   MutexLock lock(state_mutex_);
   unflushed_bytes_ = 0;
   unflushed_blocks_.clear();

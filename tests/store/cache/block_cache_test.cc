@@ -247,6 +247,33 @@ TEST(BlockCacheTest, AnotherNumericsBuildIsAMissAndIsReplaced) {
   EXPECT_EQ(harness.feed(tokens).restored, 199u);
 }
 
+// Counted as things change, never by a walk; expect_sound compares with a walk in every other test.
+TEST(BlockCacheTest, StatsAreThoseOfAScan) {
+  MemoryStore store;
+  const auto first = CacheHarness::tokens(21, 64 * 5 + 9);
+  const auto second = CacheHarness::tokens(22, 64 * 4 + 3);
+  const auto expect_counted = [](CacheHarness& harness, uint64_t foreign, uint64_t tails) {
+    const BlockLedger& ledger = harness.cache().ledger();
+    EXPECT_EQ(ledger.census(), ledger.full_census());
+    EXPECT_EQ(ledger.census().foreign_builds, foreign);
+    EXPECT_EQ(ledger.census().tails_on_disk, tails);
+  };
+  {
+    CacheHarness harness({.numerics_build = 7}, store);
+    harness.feed(first);
+    harness.feed(second);
+    harness.sync();
+    expect_counted(harness, 0, 2);
+  }
+  CacheHarness harness({.numerics_build = 8}, store);
+  expect_counted(harness, 11, 2);  // all of them, and their tails
+  harness.feed(first);
+  harness.sync();
+  expect_counted(harness, 5, 2);
+  harness.drain();
+  harness.expect_sound();
+}
+
 TEST(BlockCacheTest, WithoutAStoreTheRamTiersWork) {
   MemoryStore store;
   CacheHarness harness({.device_slots = 8, .host_slots = 16, .store = false}, store);

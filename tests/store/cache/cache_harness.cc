@@ -45,6 +45,7 @@ void CacheHarness::reopen() {
   options.store_path = options_.store ? "memory" : "";
   options.disk_bytes = options_.disk_bytes;
   options.settings.access_log_bytes = options_.access_log_bytes;
+  options.settings.warm_up_bytes_per_second = options_.warm_up_bytes_per_second;
   options.tenants = options_.tenants;
   options.settings.scrub_bytes_per_second = options_.scrub_bytes_per_second;
   options.settings.write_bytes_per_day = options_.write_bytes_per_day;
@@ -215,6 +216,7 @@ void CacheHarness::expect_sound() {
   cache_->check_invariants();
   const BlockCacheStats stats = cache_->stats();
   EXPECT_EQ(stats.stranded, 0u);
+  EXPECT_EQ(cache_->ledger().census(), cache_->ledger().full_census()) << "counted, and by a scan";
   EXPECT_EQ(store_.order_faults, 0u);
 }
 

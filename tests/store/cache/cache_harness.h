@@ -32,6 +32,7 @@ struct HarnessOptions {
   std::string path = {};          // not empty: a real store there
   uint64_t disk_bytes = 64u << 20;
   uint64_t access_log_bytes = 0;
+  uint64_t warm_up_bytes_per_second = 0;
   TenantPolicy tenants = {};
   uint64_t scrub_bytes_per_second = 0;
   std::string quarantine = {};  // its folder; a real store has its own
