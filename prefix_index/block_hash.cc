@@ -19,6 +19,7 @@ namespace {
 
 enum class Field : uint8_t { kPurpose = 0, kNamespace = 1, kScope = 2, kParent = 3, kTokens = 4 };
 constexpr std::string_view kPurpose = "emberkv block 1";
+constexpr size_t kShortBytes = 512;
 constexpr size_t kFrameBytes = sizeof(Field) + sizeof(uint32_t);
 
 static_assert(kHashSecretBytes >= XXH3_SECRET_SIZE_MIN);
@@ -74,6 +75,16 @@ BlockHash BlockHasher::next(const BlockHash& parent, TokenSpan tokens) const {
   std::memcpy(at, parent.bytes.data(), sizeof(BlockHash));
   put_frame(at + sizeof(BlockHash), Field::kTokens, tokens.size_bytes());
 
+  // In one piece where it is short, as blocks mostly are: a state costs more than the copy.
+  std::array<char, kShortBytes> whole;
+  const size_t bytes = prefix_.size() + head.size() + tokens.size_bytes();
+  if (bytes <= whole.size()) {
+    char* end = std::copy(prefix_.begin(), prefix_.end(), whole.begin());
+    end = std::copy(head.begin(), head.end(), end);
+    std::memcpy(end, tokens.data(), tokens.size_bytes());
+    return to_block_hash(
+        XXH3_128bits_withSecret(whole.data(), bytes, secret_.data(), secret_.size()));
+  }
   XXH3_state_t state;
   XXH3_INITSTATE(&state);
   XXH3_128bits_reset_withSecret(&state, secret_.data(), secret_.size());

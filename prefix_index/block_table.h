@@ -41,6 +41,9 @@ class BlockTable {
  public:
   // Room to find so many blocks by hash, so that add() makes none.
   void expect(size_t blocks);
+  void prefetch(const BlockHash& hash) const {
+    __builtin_prefetch(&buckets_.head(short_hash(hash)));
+  }
   // A new block in no tier, which is counted as a child of its parent.
   BlockId add(const BlockEntry& entry, ScopeId scope);
   // Forgets a block without children and in no tier.

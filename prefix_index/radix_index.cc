@@ -158,6 +158,8 @@ BlockId RadixIndex::insert(ScopeId scope, BlockId parent, TokenSpan tokens,
   return impl_->tree.add(scope, entry, tokens);
 }
 
+void RadixIndex::prefetch(const BlockHash& hash) const { impl_->table.prefetch(hash); }
+
 void RadixIndex::expect(size_t blocks, size_t leaves_on_disk) {
   impl_->table.expect(blocks);
   impl_->table.evictable(Tier::kDisk).reserve(blocks, leaves_on_disk);

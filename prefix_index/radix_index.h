@@ -77,6 +77,8 @@ class RadixIndex {
   // tokens.size() is 1..span; a parent must be a full block, of the same scope or of `shared`.
   BlockId insert(ScopeId scope, BlockId parent, TokenSpan tokens, const BlockHash& hash,
                  uint64_t numerics_build, uint64_t now);
+  // Asks for the memory that inserting a block of this hash will need.
+  void prefetch(const BlockHash& hash) const;
   // Before many blocks come that were stored: so many in all, so many of them without children.
   void expect(size_t blocks, size_t leaves_on_disk);
   // The scope's existing entry for exactly these tokens after `parent`, or kNoBlock.

@@ -119,6 +119,10 @@ class DiskTier {
   // Errors: kIo; kCorruption at the end of the last share when no record at all could be read.
   // Threads: any, one at a time in a share.
   virtual Result<ScanStep> scan(const ScanFrom& from, size_t most, const RecordVisitor& visit) = 0;
+  // After open with `scan_later`: the caller has scanned a large store. The rearranging of tables,
+  // which waits until then so that it takes neither drive nor cores from opening, may begin.
+  // Threads: any.
+  virtual void opening_ended() {}
 
   // The current record of a block; nothing if there is none. Errors: kCorruption, kIo.
   virtual Result<std::optional<BlockRecord>> read_record(const BlockHash& hash) = 0;

@@ -13,8 +13,8 @@ namespace ember {
 namespace {
 
 constexpr uint32_t kNone = RecordHarvest::kNone;
-constexpr uint32_t kTableAhead = 32;  // records: their place in the table, and then their row
-constexpr uint32_t kRowAhead = 16;
+constexpr uint32_t kTableAhead = 32;  // records: their place in the table, and then their key
+constexpr uint32_t kKeyAhead = 16;
 
 // The first bytes of a hash as a number that goes up as hashes do: records come in that order.
 uint64_t leading(const BlockHash& hash) {
@@ -41,7 +41,7 @@ class Families {
       links_[number].next_sibling = std::exchange(head, number);
     }
     std::vector<uint32_t>().swap(heads_);
-    std::vector<uint32_t>().swap(next_in_chain_);
+    std::vector<Key>().swap(keys_);
   }
 
   uint32_t roots() const { return roots_; }
@@ -56,6 +56,11 @@ class Families {
     uint32_t first_child = kNone;
     uint32_t next_sibling = kNone;
   };
+  // Of a record's hash, apart from the rows: these few megabytes stay in the processor's cache.
+  struct Key {
+    uint64_t leading = 0;
+    uint32_t next_in_chain = kNone;
+  };
   bool has(uint32_t number) const { return number < harvest_.end() && harvest_.has(number); }
   size_t bucket_of(const BlockHash& hash) const { return leading(hash) >> shift_; }
   // What the parents of the records to come need, so that none is waited for.
@@ -63,10 +68,10 @@ class Families {
     if (has(number + kTableAhead)) {
       __builtin_prefetch(&heads_[bucket_of(harvest_.row(number + kTableAhead).parent)]);
     }
-    if (!has(number + kRowAhead)) return;
-    const uint32_t head = heads_[bucket_of(harvest_.row(number + kRowAhead).parent)];
+    if (!has(number + kKeyAhead)) return;
+    const uint32_t head = heads_[bucket_of(harvest_.row(number + kKeyAhead).parent)];
     if (head == kNone) return;
-    __builtin_prefetch(&harvest_.row(head));
+    __builtin_prefetch(&keys_[head]);
     prefetch(head);
   }
   // As records come by their hashes, the table is written from its front to its end.
@@ -74,18 +79,18 @@ class Families {
     const size_t buckets = std::bit_ceil(2 * harvest_.size() + 2);
     shift_ = 64 - static_cast<unsigned>(std::bit_width(buckets - 1));
     heads_.assign(buckets, kNone);
-    next_in_chain_.assign(harvest_.end(), kNone);
+    keys_.assign(harvest_.end(), Key{});
     for (uint32_t number = 0; number < harvest_.end(); ++number) {
       if (!harvest_.has(number)) continue;
-      uint32_t& head = heads_[bucket_of(harvest_.row(number).hash)];
-      next_in_chain_[number] = std::exchange(head, number);
+      const uint64_t key = leading(harvest_.row(number).hash);
+      keys_[number] = {key, std::exchange(heads_[key >> shift_], number)};
     }
   }
   uint32_t find(const BlockHash& hash) const {
     uint32_t number = heads_[bucket_of(hash)];
     const uint64_t wanted = leading(hash);
-    while (number != kNone && leading(harvest_.row(number).hash) != wanted) {
-      number = next_in_chain_[number];
+    while (number != kNone && keys_[number].leading != wanted) {
+      number = keys_[number].next_in_chain;
     }
     return number;
   }
@@ -93,7 +98,7 @@ class Families {
   const RecordHarvest& harvest_;
   unsigned shift_ = 63;
   std::vector<uint32_t> heads_;  // by the first bits of the hash
-  std::vector<uint32_t> next_in_chain_;
+  std::vector<Key> keys_;        // by number
   std::vector<Links> links_;  // by number
   uint32_t roots_ = kNone;
 };

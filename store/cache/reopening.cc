@@ -9,7 +9,7 @@ namespace ember {
 namespace {
 
 constexpr size_t kEntriesAtOnce = 1024;  // of one visit of the engine thread: some 2 ms
-constexpr uint32_t kStepsAtOnce = 3;     // of the walk: two are read while one is handed over
+constexpr uint32_t kStepsAtOnce = 4;     // of the walk: two are read while one is handed over
 constexpr size_t kBatchesAhead = 4;      // of a visit's entries each
 
 }  // namespace
@@ -270,7 +270,11 @@ void Reopening::finish() {
   if (entering_->order.places.size() <= kEntriesAtOnce) return entering_.reset();
   // The memory of a million records is given back by a task, not here.
   const Ticket ticket = context_.device.run_host(
-      HostLane::kRead, [done = std::exchange(entering_, nullptr)]() -> Status { return {}; });
+      HostLane::kRead,
+      [done = std::exchange(entering_, nullptr), disk = context_.disk]() -> Status {
+        disk->opening_ended();
+        return {};
+      });
   context_.tickets.on(ticket, [](const Status&) {});
 }
 

@@ -5,6 +5,11 @@
 #include <utility>
 
 namespace ember {
+namespace {
+
+constexpr size_t kPrefetchAhead = 8;  // records
+
+}  // namespace
 
 void Reopening::enter_batch(const RecordBatch& batch) {
   const RecordHarvest& harvest = entering_->harvest;
@@ -12,6 +17,11 @@ void Reopening::enter_batch(const RecordBatch& batch) {
   uint32_t name = 0;  // of the record before: that of most in a chain
   ScopeId scope = batch.rows.empty() ? kNoScope : scope_of(harvest.name(name));
   for (size_t i = 0; i < batch.rows.size(); ++i) {
+    if (i + kPrefetchAhead < batch.rows.size()) {
+      const size_t ahead = i + kPrefetchAhead;
+      context_.ledger.index().prefetch(batch.rows[ahead].hash);
+      __builtin_prefetch(&entered[entering_->order.places[batch.first + ahead].number]);
+    }
     const RecordHarvest::Place& place = entering_->order.places[batch.first + i];
     const RecordHarvest::Row& row = batch.rows[i];
     if (place.begins_run) store_entered();

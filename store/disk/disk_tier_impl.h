@@ -54,6 +54,7 @@ class DiskTierImpl final : public DiskTier {
 
   Result<Listing> list() override;
   Result<ScanStep> scan(const ScanFrom& from, size_t most, const RecordVisitor& visit) override;
+  void opening_ended() override;
   Result<std::optional<BlockRecord>> read_record(const BlockHash& hash) override;
   Status read_group(const BlockRecord& record, uint32_t group, Bytes raw) override;
   Result<std::optional<FoundRecord>> read_as_found(const BlockHash& hash) override;
@@ -114,8 +115,9 @@ class DiskTierImpl final : public DiskTier {
   Status prove_group(const BlockRecord& record, uint32_t group, Bytes raw);
 
   // disk_tier_options.cc
-  // While the records are read for the first time, reading has the drive and the cores. Where they
-  // are not, or where much is written meanwhile, compaction begins all the same.
+  // While a large store is opened, that has the drive and the cores. Compaction begins when the
+  // caller says so, when few records were all there are, or when so much has been written.
+  static constexpr uint32_t kFewRecords = 4096;
   static constexpr uint32_t kWritesBeforeCompaction = 4096;
   void hold_compaction(DiskFamilies& families);
   void let_compact();

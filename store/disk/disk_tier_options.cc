@@ -67,7 +67,12 @@ void DiskTierImpl::hold_compaction(DiskFamilies& families) {
   compaction_waits_ = true;
 }
 
-// A failure is tried again with the next flush: nothing is lost by waiting.
+void DiskTierImpl::opening_ended() {
+  std::shared_lock hold(db_mutex_);
+  if (db_ != nullptr) let_compact();
+}
+
+// A failure is tried again with a later write: nothing is lost by waiting.
 void DiskTierImpl::let_compact() {
   if (!compaction_waits_.exchange(false)) return;
   if (!db_->EnableAutoCompaction({meta_, data_}).ok()) compaction_waits_ = true;

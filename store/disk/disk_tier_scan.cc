@@ -16,6 +16,7 @@ namespace {
 
 constexpr size_t kReadaheadBytes = 512u << 10;
 constexpr size_t kTouchReadaheadBytes = 64u << 10;  // touch records are a 16th of the others
+constexpr size_t kPlacesAhead = 8;
 constexpr size_t kWalkStep = 4096;  // records that see_all_places takes at once
 
 rocksdb::ReadOptions walk_options(MetaKind kind) {
@@ -186,6 +187,7 @@ Status DiskTierImpl::load_state(bool all) {
   }
   // Each record's epoch has a row; only where rows are lost do the records have to tell the newest.
   if (all || gaps > 0) EMBER_TRY(see_all_places());
+  if (all) let_compact();
   MutexLock lock(state_mutex_);
   newest_epoch_ = epochs_.empty() ? 0 : epochs_.rbegin()->first;
   const auto last = epochs_.find(newest_epoch_);
@@ -257,8 +259,8 @@ Result<DiskTier::ScanStep> DiskTierImpl::scan_now(const ScanFrom& from, size_t m
   step.unreadable += blocks.gaps() - std::exchange(walk->told_gaps, blocks.gaps());
   step.done = !blocks.valid();
   step.cursor = std::string(blocks.key());
-  EMBER_ASSIGN(const bool all, see(step, from, places, *walk));
-  if (all) let_compact();
+  EMBER_ASSIGN(const bool all_of_few, see(step, from, places, *walk));
+  if (all_of_few) let_compact();
   if (!step.done) {
     MutexLock lock(walk_mutex_);
     walks_[from.share] = walk;
@@ -267,7 +269,7 @@ Result<DiskTier::ScanStep> DiskTierImpl::scan_now(const ScanFrom& from, size_t m
 }
 
 // Notes where the found records lie, unless something newer is known of them. True when all records
-// have been seen.
+// have been seen, and they are few.
 Result<bool> DiskTierImpl::see(const ScanStep& step, const ScanFrom& from,
                          std::span<const SeenPlace> places, const RecordWalk& walk) {
   MutexLock lock(state_mutex_);
@@ -277,7 +279,9 @@ Result<bool> DiskTierImpl::see(const ScanStep& step, const ScanFrom& from,
     damage_note_ = "some block records are unreadable: " + damage.ToString();
   }
   if (!all_seen_) {
-    for (const auto& [hash, place] : places) {
+    for (size_t i = 0; i < places.size(); ++i) {
+      if (i + kPlacesAhead < places.size()) places_.prefetch(places[i + kPlacesAhead].first);
+      const auto& [hash, place] = places[i];
       if (place.epoch == 0 || place.epoch > kMaxEpoch) continue;
       if (places_.count(hash) == 0 && erased_.count(hash) == 0) add_place(hash, place);
     }
@@ -292,7 +296,9 @@ Result<bool> DiskTierImpl::see(const ScanStep& step, const ScanFrom& from,
       for (auto& [number, epoch] : epochs_) epoch.bytes = std::max(epoch.bytes, epoch.live_bytes);
     }
   }
-  if (!step.done || !all_seen_ || !places_.empty() || !records_hidden_) return all_seen_;
+  if (!step.done || !all_seen_ || !places_.empty() || !records_hidden_) {
+    return all_seen_ && places_.size() <= kFewRecords;
+  }
   return Error{ErrorCode::kCorruption,
                doing("none of its block records can be read: " + damage_note_)};
 }
