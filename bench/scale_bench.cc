@@ -26,8 +26,9 @@ namespace {
 namespace fs = std::filesystem;
 constexpr uint32_t kSpan = kDefaultBlockTokens;
 constexpr uint64_t kBuild = 1;
-constexpr uint64_t kTableCacheBytes = 8u << 20;  // counted to the blocks
+constexpr uint64_t kTableCacheBytes = 8;  // a block, and counted to it
 constexpr uint64_t kDiskBytes = uint64_t{16} << 30;
+constexpr int kVisitsAfterwards = 50;  // until tasks have given memory back
 constexpr size_t kSharedBlocks = 8;  // of a prompt's front, the same for 64 prompts in a row
 
 struct Config {
@@ -50,6 +51,8 @@ struct Measured {
   double recalled_s = 0;  // until the shadows hold what was stored
   double longest_visit_s = 0;      // of all these, by the engine thread's CPU
   double longest_visit_wall_s = 0;
+  double longest_visit_at_s = 0;  // when it began
+  double began_s = 0;
   uint64_t indexed = 0;
   double bytes_a_block = 0;         // of the heap at the end, beside token ids and shadows
   double shadow_bytes_a_block = 0;  // of both shadows
@@ -199,8 +202,10 @@ void visit(BlockCache& cache, Device& device, Measured& measured) {
   }
   if (count == 0) cache.tick();
   measured.longest_visit_wall_s = std::max(measured.longest_visit_wall_s, now_s() - wall_began);
-  measured.longest_visit_s =
-      std::max(measured.longest_visit_s, cpu_s(CLOCK_THREAD_CPUTIME_ID) - began);
+  const double spent = cpu_s(CLOCK_THREAD_CPUTIME_ID) - began;
+  if (spent <= measured.longest_visit_s) return;
+  measured.longest_visit_s = spent;
+  measured.longest_visit_at_s = wall_began - measured.began_s;
 }
 
 // As BlockCache::open, but that the index has all the RAM it asks for: its cost is the question.
@@ -210,7 +215,7 @@ std::unique_ptr<BlockCache> open_cache(const Config& config, const std::string& 
   const BlockCacheOptions options = cache_options(config, path);
   RamPlan plan = must(plan_ram(options.ram_bytes, options.layout, options.request_tokens));
   plan.index_bytes = 0;
-  plan.block_cache_bytes = kTableCacheBytes;
+  plan.block_cache_bytes = std::max<uint64_t>(1u << 20, kTableCacheBytes * config.blocks);
   StoreParts parts =
       must(StoreParts::open(path, must(plan_disk(options.disk_bytes)), plan.memtable_bytes,
                             plan.block_cache_bytes, nullptr, options.encryption));
@@ -234,7 +239,7 @@ Measured reopen(const Config& config, const std::string& path, size_t prompt) {
   const size_t empty_heap = heap_bytes();
   const size_t empty_peak = peak_resident_bytes();
 
-  const double began = now_s();
+  const double began = measured.began_s = now_s();
   const double cpu_began = cpu_s(CLOCK_PROCESS_CPUTIME_ID);
   const auto cache = open_cache(config, path, *device);
   measured.open_s = now_s() - began;
@@ -259,6 +264,7 @@ Measured reopen(const Config& config, const std::string& path, size_t prompt) {
   const auto& inside = static_cast<const BlockCacheImpl&>(*cache);
   while (inside.ledger().ranks().to_recall() > 0) visit(*cache, *device, measured);
   measured.recalled_s = now_s() - began;
+  for (int i = 0; i < kVisitsAfterwards; ++i) visit(*cache, *device, measured);
   const auto blocks = static_cast<double>(config.blocks);
   const double token_bytes = blocks * kSpan * sizeof(TokenId);
   const BlockCacheStats stats = cache->stats();
@@ -315,8 +321,9 @@ void print(const Config& config, const Measured& m) {
   std::printf("first hit after      %.3f s, found after %.3f s\n", m.first_hit_s, m.found_s);
   std::printf("full index after     %.3f s, %.3f s of CPU (%llu blocks); its shadows %.3f s\n",
               m.full_s, m.full_cpu_s, static_cast<unsigned long long>(m.indexed), m.recalled_s);
-  std::printf("longest visit        %.2f ms of the engine thread's CPU, %.2f ms by the clock\n",
-              m.longest_visit_s * 1e3, m.longest_visit_wall_s * 1e3);
+  std::printf("longest visit        %.2f ms of the engine thread's CPU, after %.2f s; %.2f ms by "
+              "the clock\n",
+              m.longest_visit_s * 1e3, m.longest_visit_at_s, m.longest_visit_wall_s * 1e3);
   std::printf("RAM a block          %.0f bytes beside token ids, %.0f of them the index's; "
               "shadows %.0f\n",
               m.bytes_a_block, m.index_bytes_a_block, m.shadow_bytes_a_block);

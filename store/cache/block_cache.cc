@@ -181,7 +181,7 @@ BlockCacheImpl::~BlockCacheImpl() {
 }
 
 void BlockCacheImpl::pump() {
-  ledger_.ranks().recall_some(kRecalledAtOnce);
+  recall_some();
   restores_.pump();
   offload_.advance();
   restores_.pump();  // host slots may have come free
@@ -189,6 +189,20 @@ void BlockCacheImpl::pump() {
   warm_up_.advance(restores_.busy() || offload_.busy() || dedup_.busy());
   accesses_.advance();
   shadows_.advance();
+}
+
+// The last step gives back what a million blocks took: too much memory for a visit.
+void BlockCacheImpl::recall_some() {
+  ledger_.ranks().recall_some(kRecalledAtOnce);
+  std::optional<EvictionRanks::Told> told = ledger_.ranks().take_told();
+  if (!told || told->by_use.capacity() <= kRecalledAtOnce) return;
+  const auto gone = std::make_shared<EvictionRanks::Told>(std::move(*told));
+  tickets_.on(device_.run_host(HostLane::kRead,
+                               [gone]() -> Status {
+                                 *gone = {};
+                                 return {};
+                               }),
+              [](const Status&) {});
 }
 
 void BlockCacheImpl::tick() {

@@ -88,6 +88,7 @@ class BlockCacheImpl final : public BlockCache {
   void adopt_store(bool asked_for);
   void keep_access_log();
   void pump();
+  void recall_some();
   void forget_in_index(const ForgetRequest& request);
   Tier best_tier(BlockId block) const;
   void add_matches(ChainImpl& chain, TokenSpan prompt, size_t limit);

@@ -107,10 +107,12 @@ void EvictionRanks::recall_some(size_t most) {
     disk_duel().recall(next.block, next.had_hits);
     // Should it be the number of another block by now, that one is ranked once more in vain.
     rerank(Tier::kDisk, remembered_as_[next.number]);
-    if (!remembered_.empty()) continue;
-    remembered_.shrink_to_fit();
-    std::vector<BlockId>().swap(remembered_as_);
   }
+}
+
+std::optional<EvictionRanks::Told> EvictionRanks::take_told() {
+  if (!recalling_ || !remembered_.empty() || remembered_.capacity() == 0) return std::nullopt;
+  return Told{std::exchange(remembered_, {}), std::exchange(remembered_as_, {})};
 }
 
 void EvictionRanks::expect_marks(int64_t written_unix_us) {

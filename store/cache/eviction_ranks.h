@@ -58,6 +58,12 @@ class EvictionRanks {
   void begin_recall(std::vector<Remembered> by_use, std::vector<BlockId> blocks);
   void recall_some(size_t most);
   size_t to_recall() const { return remembered_.size(); }
+  // The memory of what was remembered, once all of it is told: much of it is given back by a task.
+  struct Told {
+    std::vector<Remembered> by_use;
+    std::vector<BlockId> blocks;
+  };
+  std::optional<Told> take_told();
   // What an earlier process knew of the disk's duel (store/cache/shadow_keeper.h): its scores now;
   // its marks, the newest of each queue first, between the blocks that were used since it was
   // written and those that were used before. begin_recall waits with the latter for marks_recalled.

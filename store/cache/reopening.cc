@@ -9,7 +9,7 @@ namespace ember {
 namespace {
 
 constexpr size_t kEntriesAtOnce = 1024;  // of one visit of the engine thread: some 2 ms
-constexpr uint32_t kStepsAtOnce = 4;     // of the walk: two are read while one is handed over
+constexpr uint32_t kStepsAtOnce = 4;     // of the walk: they wait for the drive in turns
 constexpr size_t kBatchesAhead = 4;      // of a visit's entries each
 
 }  // namespace
