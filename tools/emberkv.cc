@@ -94,8 +94,12 @@ void add_engine_flags(CLI::App& app, EngineFlags& flags) {
   app.add_option("--workers", flags.workers, "Threads that compute (default: one for each core)")
       ->check(CLI::Range(1, 1024));
   app.add_option("--template", flags.template_name,
-                 "Chat template: deepseek-v3 (default: found by comparing the model's)")
+                 "Chat template, as deepseek-v3 (default: found by comparing the model's)")
       ->type_name("NAME");
+  app.add_flag_callback("--thinking", [&flags] { flags.thinking = true; },
+                        "Answers begin with reasoning, where the template leaves that open");
+  app.add_flag_callback("--no-thinking", [&flags] { flags.thinking = false; },
+                        "Answers begin without reasoning");
   add_attention(app, flags.attention);
   add_store_settings(app, flags.settings);
 }

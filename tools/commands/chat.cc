@@ -121,7 +121,8 @@ Result<int> run_chat(const ChatOptions& options, std::istream& in, std::ostream&
                  progress.show(what, done);
                }));
   EMBER_ASSIGN(const std::unique_ptr<ChatTemplate> chat_template,
-               ChatTemplate::choose(engine->tokenizer(), options.engine.template_name));
+               ChatTemplate::choose(engine->tokenizer(), options.engine.template_name,
+                                    options.engine.thinking));
   EMBER_ASSIGN(const std::unique_ptr<ChatSession> session,
                open_session(options, *engine, *chat_template, system));
   progress.clear();

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,7 +31,8 @@ struct EngineFlags {
   uint32_t layers_per_group = 0;
   int workers = 0;
   AttentionForm attention = AttentionForm::kAbsorb;
-  std::string template_name;  // empty: chosen by comparison
+  std::string template_name;     // empty: chosen by comparison
+  std::optional<bool> thinking;  // without a value as the template has it
 };
 
 // Opens the engine and warns of a store that cannot be used as asked. Errors: those of

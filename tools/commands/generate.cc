@@ -15,7 +15,7 @@ namespace {
 
 // The prompt as the user gave it, before there is a tokenizer: cheap to check, so checked first.
 struct PromptSource {
-  std::vector<Message> messages;  // empty: `raw` is the prompt
+  ChatInput input;  // without messages: `raw` is the prompt
   std::string raw;
 };
 
@@ -23,11 +23,11 @@ Result<PromptSource> read_prompt(const GenerateOptions& options) {
   PromptSource source;
   if (options.messages_file) {
     EMBER_ASSIGN(const std::string json, read_text_file(*options.messages_file));
-    Result<std::vector<Message>> messages = parse_messages(json);
-    if (!messages) {
-      return Error{messages.error().code, *options.messages_file + ": " + messages.error().message};
+    Result<ChatInput> input = parse_messages(json);
+    if (!input) {
+      return Error{input.error().code, *options.messages_file + ": " + input.error().message};
     }
-    source.messages = std::move(messages).value();
+    source.input = std::move(input).value();
     return source;
   }
   if (options.prompt) {
@@ -35,17 +35,18 @@ Result<PromptSource> read_prompt(const GenerateOptions& options) {
   } else {
     EMBER_ASSIGN(source.raw, read_text_file(*options.prompt_file));
   }
-  if (options.chat) source.messages = {Message{"user", std::move(source.raw)}};
+  if (options.chat) source.input.messages = {Message{"user", std::move(source.raw)}};
   return source;
 }
 
 Result<std::vector<TokenId>> tokenize_prompt(Engine& engine, const PromptSource& source,
-                                             const std::string& template_name) {
+                                             const EngineFlags& flags) {
   Tokenizer& tokenizer = engine.tokenizer();
-  if (source.messages.empty()) return tokenizer.encode(source.raw, tokenizer.adds_bos());
-  EMBER_ASSIGN(const auto chat_template, ChatTemplate::choose(tokenizer, template_name));
-  EMBER_ASSIGN(const std::string text, chat_template->render(source.messages, true));
-  return tokenizer.encode(text);
+  if (source.input.messages.empty()) return tokenizer.encode(source.raw, tokenizer.adds_bos());
+  EMBER_ASSIGN(const auto chat_template,
+               ChatTemplate::choose(tokenizer, flags.template_name, flags.thinking));
+  EMBER_ASSIGN(const RenderedPrompt prompt, chat_template->render(source.input, true));
+  return tokenizer.encode(prompt.text);
 }
 
 }  // namespace
@@ -59,7 +60,7 @@ Status run_generate(const GenerateOptions& options, std::ostream& out) {
                }));
   const int64_t opened_us = system_clock().now_us();
   Request request;
-  EMBER_ASSIGN(request.prompt, tokenize_prompt(*engine, source, options.engine.template_name));
+  EMBER_ASSIGN(request.prompt, tokenize_prompt(*engine, source, options.engine));
   if (request.prompt.empty()) {
     return Error{ErrorCode::kInvalidArgument, "the prompt has no tokens, expected at least one"};
   }
@@ -90,8 +91,8 @@ Status run_generate(const GenerateOptions& options, std::ostream& out) {
   const bool durable = engine->make_durable();
   report.load_us = engine->load_us();
   report.health = engine->cache().stats().health;
-  const bool usable = report.health.state == StoreState::kOk ||
-                      report.health.state == StoreState::kDegraded;
+  const bool usable =
+      report.health.state == StoreState::kOk || report.health.state == StoreState::kDegraded;
   if (!durable && usable) {
     print_warning("not all that was computed could be stored; the next run computes it again");
   }

@@ -1,7 +1,6 @@
 // Conversations: what survives, what is said again, and what is refused.
 #include "engine/runtime/chat_session.h"
 
-
 #include "tests/engine/runtime/engine_harness.h"
 #include "tests/support/temp_folder.h"
 
@@ -81,6 +80,30 @@ TEST_F(ChatSessionTest, AResumedConversationGoesOnAsIfItHadNeverStopped) {
             computed_before);
 }
 
+TEST_F(ChatSessionTest, AFinishedTurnHitsAgainWhereTheTemplateDropsReasoning) {
+  const auto choose = [&] {
+    template_ = ChatTemplate::choose(engine_->tokenizer(), "deepseek-v3.1", true).value();
+  };
+  open(folder_ / "store");
+  choose();
+  size_t computed = 0;
+  {
+    auto session = begin();
+    const TurnOutcome first = ask(*session, kFirst);
+    computed = first.outcome.prompt_tokens + first.answer_ids.size();
+  }
+  open(folder_ / "store");
+  choose();
+  auto session = resume("last");
+  const TurnOutcome second = ask(*session, kSecond);
+  EXPECT_EQ(second.outcome.restore.restored_tokens[static_cast<size_t>(Tier::kDisk)], computed);
+  // What the template drops when it renders a whole conversation is still there as sampled.
+  const std::vector<Turn>& turns = session->conversation().turns;
+  EXPECT_EQ(
+      turns[1].prompt,
+      engine_->tokenizer().encode(template_->answer_end() + template_->user_turn(kSecond)).value());
+}
+
 TEST_F(ChatSessionTest, ACutAnswerIsFinishedWithTheSameTokens) {
   open(folder_ / "store");
   auto session = begin();
@@ -91,8 +114,7 @@ TEST_F(ChatSessionTest, ACutAnswerIsFinishedWithTheSameTokens) {
   cut.answer.resize(4);
   cut.state = TurnState::kAsked;
   cut.finish_reason.clear();
-  ASSERT_TRUE(
-      engine_->cache().conversations()->put_turn(session->conversation().id, 0, cut).ok());
+  ASSERT_TRUE(engine_->cache().conversations()->put_turn(session->conversation().id, 0, cut).ok());
 
   auto resumed = resume(session->conversation().id);
   ASSERT_TRUE(resumed->has_cut_answer());

@@ -46,6 +46,28 @@ TEST(StreamDecoderTest, AnyIdsGiveTheTextOfDecode) {
   }
 }
 
+TEST(StreamDecoderTest, RunOfByteTokensWaitsForItsEnd) {
+  auto file = small_tokenizer({});
+  auto& vocab = file["model"]["vocab"];
+  int next = static_cast<int>(vocab.size());
+  for (const char* token : {"<0xC3>", "<0xA9>", "<0xFF>", "▁"}) vocab[token] = next++;
+  file["decoder"] = nlohmann::json::parse(R"({"type": "Sequence", "decoders": [
+      {"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, {"type": "ByteFallback"},
+      {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]})");
+  auto tokenizer = load_json(file);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+  const TokenId first = 256;  // of the four above
+  StreamDecoder decoder(**tokenizer, false);
+  const std::pair<TokenId, const char*> pushed[] = {
+      {first + 3, ""},   {first + 3, " "}, {first, ""},     {first + 1, ""},
+      {first + 3, "é "}, {first, ""},      {first + 2, ""}, {first + 3, "\uFFFD\uFFFD "}};
+  for (const auto& [id, text] : pushed) EXPECT_EQ(decoder.push(id), text);
+  EXPECT_EQ(decoder.push(first), "");
+  EXPECT_EQ(decoder.finish(), "\uFFFD");
+  EXPECT_EQ((*tokenizer)->token_bytes(first).value(), "\xC3");
+  EXPECT_EQ((*tokenizer)->token_bytes(first + 3).value(), " ");
+}
+
 TEST(StreamDecoderTest, CutCharacterAndForeignIdAreShown) {
   auto tokenizer = load_json(small_tokenizer({}));
   ASSERT_TRUE(tokenizer.ok());

@@ -67,6 +67,34 @@ TEST(TokenizerTest, BosComesOnlyWhenAskedFor) {
   EXPECT_FALSE((*small)->encode("x", true).ok());
 }
 
+TEST(TokenizerTest, TemplateOfSpecialTokensStandsAroundAWholeText) {
+  auto file = small_tokenizer({});
+  const int start = add_token(file, "<s>", {"special"});
+  const int end = add_token(file, "</s>", {"special"});
+  file["post_processor"] = nlohmann::json::parse(R"({"type": "TemplateProcessing", "pair": [],
+      "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}},
+                 {"Sequence": {"id": "A", "type_id": 0}},
+                 {"SpecialToken": {"id": "</s>", "type_id": 0}}], "special_tokens": {
+      "<s>": {"id": "<s>", "ids": [256], "tokens": ["<s>"]},
+      "</s>": {"id": "</s>", "ids": [257], "tokens": ["</s>"]}}})");
+  const TempFolder folder;
+  folder.write("tokenizer.json", file.dump());
+  // The template's BOS and the config's are one; a config may add one that the template lacks.
+  const std::tuple<const char*, bool, Ids> cases[] = {
+      {"{}", true, {start, 0, end}},
+      {R"({"bos_token": "<s>", "add_bos_token": true})", true, {start, 0, end}},
+      {R"({"bos_token": "</s>", "add_bos_token": true})", true, {end, start, 0, end}},
+      {R"({"bos_token": "</s>", "add_bos_token": false})", false, {start, 0, end}}};
+  for (const auto& [config, adds, ids] : cases) {
+    folder.write("tokenizer_config.json", config);
+    const auto loaded = Tokenizer::load(folder.path());
+    ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+    EXPECT_EQ((*loaded)->adds_bos(), adds) << config;
+    EXPECT_EQ((*loaded)->encode("!", true).value(), ids) << config;
+    EXPECT_EQ((*loaded)->encode("!").value(), Ids{0});
+  }
+}
+
 TEST(TokenizerTest, SpecialTokensAreLeftOutOnRequestOnly) {
   const Ids ids = {0, 128803, 19923, 1};
   EXPECT_EQ(v3().decode(ids, false).value(),
