@@ -18,7 +18,9 @@ enum class DType : uint8_t {
   kF8E4M3 = 4,
   kI32 = 5,
   kI64 = 6,
-  kU8 = 7
+  kU8 = 7,
+  kI8 = 8,
+  kF8E8M0 = 9  // a power of two: the scales of some fp8 weights
 };
 
 constexpr size_t dtype_bytes(DType dtype) {
@@ -36,6 +38,8 @@ constexpr size_t dtype_bytes(DType dtype) {
     case DType::kI64:
       return 8;
     case DType::kU8:
+    case DType::kI8:
+    case DType::kF8E8M0:
       return 1;
   }
   return 0;
@@ -57,6 +61,10 @@ constexpr std::string_view dtype_name(DType dtype) {
       return "int64";
     case DType::kU8:
       return "uint8";
+    case DType::kI8:
+      return "int8";
+    case DType::kF8E8M0:
+      return "fp8_e8m0";
   }
   return "unknown";
 }

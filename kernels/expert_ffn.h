@@ -18,6 +18,10 @@ struct ExpertWeights {
   const void* gate = nullptr;  // [m, d]
   const void* up = nullptr;    // [m, d]
   const void* down = nullptr;  // [d, m]
+  // Of quantised weights (kernels/simd.h), else null.
+  const float* gate_scales = nullptr;
+  const float* up_scales = nullptr;
+  const float* down_scales = nullptr;
 };
 
 struct ExpertFfnParams {
@@ -29,7 +33,7 @@ struct ExpertFfnParams {
   const void* x = nullptr;                 // [rows, d]; kF32 or kBf16
   DType dtype = DType::kBf16;              // of x, of the inner activations and of y
   const ExpertWeights* weights = nullptr;  // [E]
-  DType w_dtype = DType::kBf16;
+  DType w_dtype = DType::kBf16;            // kF32, kBf16, kF8E4M3 or kI8
   const int32_t* ids = nullptr;          // [rows, K], ascending in a row
   const float* route_weights = nullptr;  // [rows, K]
   const float* shared = nullptr;         // [rows, d] fp32: the shared expert's output, or null

@@ -69,9 +69,10 @@ void inner_block(const ExpertFfnParams& p, const Workspace& w, const ExpertWeigh
   for (size_t column = from; column < to; column += kColumns) {
     const size_t n = std::min(kColumns, to - column);
     DotBlock block{w.x, stride, last - first, element(expert.gate, p.w_dtype, column * p.width),
-                   p.w_dtype, p.width, n, p.width, w.a, kColumns};
+                   p.w_dtype, p.width, n, p.width, w.a, kColumns, expert.gate_scales, column};
     simd().dot(block, *w.dot);
     block.w = element(expert.up, p.w_dtype, column * p.width);
+    block.w_scales = expert.up_scales;
     block.y = w.b;
     simd().dot(block, *w.dot);
     for (size_t i = first; i < last; ++i) {
@@ -90,7 +91,7 @@ void outer_block(const ExpertFfnParams& p, const Workspace& w, const ExpertWeigh
     load_row(inner_row(p, i), p.dtype, p.inner, w.x + (i - first) * stride);
   }
   simd().dot(DotBlock{w.x, stride, last - first, element(expert.down, p.w_dtype, column * p.inner),
-                      p.w_dtype, p.inner, n, p.inner, w.a, kColumns},
+                      p.w_dtype, p.inner, n, p.inner, w.a, kColumns, expert.down_scales, column},
              *w.dot);
   for (size_t i = first; i < last; ++i) {
     const float weight = p.route_weights[w.order[i]];

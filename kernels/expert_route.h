@@ -2,7 +2,8 @@
 //
 // Journey    program -> [expert_route] -> expert_ffn
 // Invariant  ties go to the lowest expert; chosen experts are listed in ascending order
-// Source     DeepSeek-V3 paper, section 2.1.2 (sigmoid, bias only for the choice, groups)
+// Source     DeepSeek-V3 paper, section 2.1.2 (sigmoid, bias only for the choice, groups);
+//            DeepSeek-V2's published modelling code (softmax)
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,13 @@ namespace ember {
 
 class CpuTeam;
 
+// kSigmoid (V3): a group's score is the sum of its two best experts; weights are normalised where
+// asked, and always scaled. kSoftmax (V2): a group's score is its best expert; weights are either
+// normalised or scaled.
+enum class RouteScore : uint8_t { kSigmoid = 1, kSoftmax = 2 };
+
 struct ExpertRouteParams {
+  RouteScore score = RouteScore::kSigmoid;
   size_t rows = 0;
   size_t width = 0;         // d
   size_t experts = 0;       // E

@@ -1,6 +1,7 @@
 // Expert route on the CPU: router logits in fp32, then the choice, whole rows to each worker.
 #include "kernels/expert_route.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <span>
@@ -24,6 +25,10 @@ size_t take_largest(std::span<const float> values, std::span<bool> taken) {
   return best;
 }
 
+float largest(std::span<const float> values) {
+  return *std::max_element(values.begin(), values.end());
+}
+
 float two_largest(std::span<const float> values) {
   float first = kExcluded;
   float second = kExcluded;
@@ -43,13 +48,26 @@ void exclude_groups(const ExpertRouteParams& p, std::span<float> choice) {
   const size_t size = p.experts / p.groups;
   std::array<float, kMaxExperts> scores;
   std::array<bool, kMaxExperts> kept{};
-  for (size_t g = 0; g < p.groups; ++g) scores[g] = two_largest(choice.subspan(g * size, size));
+  const auto score = p.score == RouteScore::kSigmoid ? two_largest : largest;
+  for (size_t g = 0; g < p.groups; ++g) scores[g] = score(choice.subspan(g * size, size));
   for (size_t i = 0; i < p.top_groups; ++i) {
     take_largest(std::span(scores).first(p.groups), std::span(kept).first(p.groups));
   }
   for (size_t e = 0; e < p.experts; ++e) {
     if (!kept[e / size]) choice[e] = kExcluded;
   }
+}
+
+// Router logits become scores in place.
+void score_experts(const ExpertRouteParams& p, std::span<float> logits) {
+  if (p.score == RouteScore::kSigmoid) {
+    simd().sigmoid(logits.data(), logits.size());
+    return;
+  }
+  float most = kExcluded;
+  for (const float logit : logits) most = logit > most ? logit : most;
+  const float sum = simd().exp_sum(logits.data(), logits.size(), most);
+  for (float& score : logits) score /= sum;
 }
 
 }  // namespace
@@ -62,7 +80,7 @@ void choose_experts(const ExpertRouteParams& p, const float* logits, int32_t* id
   std::array<float, kMaxExperts> scores;
   std::array<float, kMaxExperts> choice;
   std::copy_n(logits, p.experts, scores.begin());
-  simd().sigmoid(scores.data(), p.experts);
+  score_experts(p, std::span(scores).first(p.experts));
   for (size_t e = 0; e < p.experts; ++e) {
     choice[e] = p.bias == nullptr ? scores[e] : scores[e] + p.bias[e];
     if (std::isnan(choice[e])) choice[e] = kExcluded;
@@ -81,9 +99,11 @@ void choose_experts(const ExpertRouteParams& p, const float* logits, int32_t* id
     sum += scores[e];
     ++count;
   }
+  const bool normalize = p.normalize && (p.score == RouteScore::kSigmoid || p.top_k > 1);
+  const bool scale = p.score == RouteScore::kSigmoid || !normalize;
   for (size_t i = 0; i < p.top_k; ++i) {
-    if (p.normalize) weights[i] /= sum + 1e-20f;
-    weights[i] *= p.scale;
+    if (normalize) weights[i] /= sum + 1e-20f;
+    if (scale) weights[i] *= p.scale;
   }
 }
 

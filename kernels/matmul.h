@@ -23,13 +23,16 @@ struct MatmulParams {
   DType x_dtype = DType::kBf16;
   size_t x_stride = 0;        // elements from row to row
   size_t x_batch_stride = 0;  // elements
-  const void* w = nullptr;    // [batch][n, k], rows contiguous; kF32 or kBf16, unaligned allowed
+  // [batch][n, k], rows contiguous, unaligned allowed; kF32, kBf16, or (one product only) kF8E4M3
+  // or kI8 with w_scales, as in kernels/simd.h.
+  const void* w = nullptr;
   DType w_dtype = DType::kBf16;
   size_t w_batch_stride = 0;
   void* y = nullptr;  // [batch][rows, n], row stride y_stride; kF32 or kBf16 (rounded once)
   DType y_dtype = DType::kBf16;
   size_t y_stride = 0;
   size_t y_batch_stride = 0;
+  const float* w_scales = nullptr;  // kF8E4M3: [ceil(n / 128), ceil(k / 128)]; kI8: [n]
 };
 
 void matmul_cpu(const MatmulParams& params, CpuTeam& team);

@@ -24,6 +24,7 @@ void matmul_block(const MatmulParams& p, size_t batch, size_t row, size_t first,
   block.k = p.k;
   block.w_dtype = p.w_dtype;
   block.w_stride = p.k;
+  block.w_scales = p.w_scales;
   const void* x = element(p.x, p.x_dtype, batch * p.x_batch_stride + row * p.x_stride);
   block.x = scratch.x;
   block.x_stride = padded_stride(p.k);
@@ -37,6 +38,7 @@ void matmul_block(const MatmulParams& p, size_t batch, size_t row, size_t first,
   for (size_t column = first; column < last; column += step) {
     block.n = std::min(step, last - column);
     block.w = element(p.w, p.w_dtype, batch * p.w_batch_stride + column * p.k);
+    block.w_row = column;
     block.y = direct ? static_cast<float*>(y) + column : scratch.y;
     block.y_stride = direct ? p.y_stride : kRoundColumns;
     simd().dot(block, *scratch.dot);
@@ -50,9 +52,10 @@ void matmul_block(const MatmulParams& p, size_t batch, size_t row, size_t first,
 }  // namespace
 
 void matmul_cpu(const MatmulParams& params, CpuTeam& team) {
-  EMBER_CHECK(is_float_dtype(params.x_dtype) && is_float_dtype(params.w_dtype) &&
-                  is_float_dtype(params.y_dtype),
+  EMBER_CHECK(is_float_dtype(params.x_dtype) && is_float_dtype(params.y_dtype),
               "matmul takes and gives fp32 or bf16");
+  check_weights(params.w_dtype, params.w_scales);
+  EMBER_CHECK(params.w_scales == nullptr || params.batch == 1, "quantised weights of one product");
   const size_t panels = (params.n + kDotColumns - 1) / kDotColumns;
   const auto [first, last] = team.share(params.batch * panels);
   if (first == last) return;

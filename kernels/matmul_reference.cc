@@ -10,7 +10,8 @@ void matmul_reference(const MatmulParams& p) {
         double sum = 0;
         for (size_t i = 0; i < p.k; ++i) {
           sum += value_at(p.x, p.x_dtype, b * p.x_batch_stride + t * p.x_stride + i) *
-                 value_at(p.w, p.w_dtype, b * p.w_batch_stride + j * p.k + i);
+                 weight_at(element(p.w, p.w_dtype, b * p.w_batch_stride), p.w_dtype, p.w_scales,
+                           p.k, j, i);
         }
         const auto rounded = static_cast<float>(sum);
         store_row(&rounded, p.y_dtype, 1,

@@ -12,12 +12,21 @@
 
 #include "base/check.h"
 #include "base/dtype.h"
+#include "base/fp8.h"
 #include "kernels/cpu_team.h"
 #include "kernels/simd.h"
 
 namespace ember {
 
 inline bool is_float_dtype(DType dtype) { return dtype == DType::kF32 || dtype == DType::kBf16; }
+
+inline bool is_quantized(DType dtype) { return dtype == DType::kF8E4M3 || dtype == DType::kI8; }
+
+// Weights are fp32 or bf16 and have no scales, or they are quantised and have some.
+inline void check_weights(DType dtype, const float* scales) {
+  EMBER_CHECK(is_quantized(dtype) ? scales != nullptr : is_float_dtype(dtype) && scales == nullptr,
+              "weights are fp32 or bf16, or fp8 or int8 with scales");
+}
 
 // Address of element `index` of an array of `dtype`.
 inline const void* element(const void* base, DType dtype, size_t index) {
@@ -55,6 +64,20 @@ inline double value_at(const void* base, DType dtype, size_t index) {
   } else {
     std::memcpy(&value, element(base, dtype, index), sizeof value);
   }
+  return static_cast<double>(value);
+}
+
+// Value of weight [row, column] of a matrix [.., k], scaled as `dot` scales it.
+inline double weight_at(const void* w, DType dtype, const float* scales, size_t k, size_t row,
+                        size_t column) {
+  const size_t index = row * k + column;
+  if (!is_quantized(dtype)) return value_at(w, dtype, index);
+  const uint8_t bits = static_cast<const uint8_t*>(w)[index];
+  const size_t row_scales = (k + kScaleBlock - 1) / kScaleBlock;
+  const float value = dtype == DType::kI8
+                          ? static_cast<float>(static_cast<int8_t>(bits)) * scales[row]
+                          : from_e4m3(bits) * scales[row / kScaleBlock * row_scales +
+                                                     column / kScaleBlock];
   return static_cast<double>(value);
 }
 

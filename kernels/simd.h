@@ -20,6 +20,9 @@ inline constexpr size_t kDotRows = 64;
 inline constexpr size_t kDotColumns = 24;
 inline constexpr size_t kDotInner = 512;
 
+// Rows and columns of a quantised matrix that share one scale (fp8).
+inline constexpr size_t kScaleBlock = 128;
+
 // Room for a widened panel of weights and for lane sums that wait between two inner blocks.
 struct alignas(64) DotScratch {
   float panel[kDotColumns * kDotInner];
@@ -31,13 +34,19 @@ struct DotBlock {
   const float* x = nullptr;  // [rows, k], row stride x_stride
   size_t x_stride = 0;
   size_t rows = 0;
-  const void* w = nullptr;  // [n, k], row stride w_stride; kF32 or kBf16, unaligned allowed
+  // [n, k], row stride w_stride, unaligned allowed; kF32, kBf16, kF8E4M3 or kI8. A quantised
+  // weight is its value times its scale, in fp32, rounded once.
+  const void* w = nullptr;
   DType w_dtype = DType::kBf16;
   size_t w_stride = 0;  // elements
   size_t n = 0;
   size_t k = 0;
   float* y = nullptr;  // [rows, n], row stride y_stride
   size_t y_stride = 0;
+  // Of the whole matrix, of which `w` begins at row `w_row` and has k columns.
+  // kF8E4M3: [ceil(rows / 128), ceil(k / 128)]; kI8: [rows]; else null.
+  const float* w_scales = nullptr;
+  size_t w_row = 0;
 };
 
 // acc[r, j] = acc[r, j] + p[r, 0] * v[0, j] + p[r, 1] * v[1, j] + ..., tokens in ascending order.
@@ -57,6 +66,8 @@ struct Simd {
   const char* family;
   void (*widen)(const void* from_bf16, float* to, size_t n);
   void (*narrow)(const float* from, void* to_bf16, size_t n);
+  // to[i] = from[i] * scale
+  void (*widen_e4m3)(const void* from, float scale, float* to, size_t n);
   void (*dot)(const DotBlock& block, DotScratch& scratch);
   void (*accumulate)(const ValueBlock& block);
   // x[i] *= factor; returns the largest product (n > 0).

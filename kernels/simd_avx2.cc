@@ -1,4 +1,5 @@
-// Simd, AVX2 level: 8 lanes in one register. Built with -mavx2 -mfma, entered where both exist.
+// Simd, AVX2 level: 8 lanes in one register. Built with -mavx2 -mfma -mf16c, entered where all exist.
+#include <cpuid.h>
 #include <immintrin.h>
 
 #include "kernels/simd_lanes.h"
@@ -34,6 +35,37 @@ struct Avx2Lanes {
     const auto* at = static_cast<const unsigned char*>(from);
     for (size_t i = 0; i < n * 2; ++i) bytes[i] = at[i];
     return load_bf16(bytes);
+  }
+  // e4m3 as fp16: the sign at the top, exponent and mantissa below it, which reads as the value
+  // times 2^-8; all ones stay no number.
+  static Avx2Lanes widen_e4m3(__m128i bytes) {
+    const __m128i wide = _mm_slli_epi16(_mm_cvtepi8_epi16(bytes), 7);
+    const __m128i halves = _mm_and_si128(wide, _mm_set1_epi16(static_cast<short>(0xbfff)));
+    const __m128i ones = _mm_set1_epi16(0x3f80);
+    const __m128i nan = _mm_cmpeq_epi16(_mm_and_si128(halves, ones), ones);
+    const __m256 small = _mm256_cvtph_ps(_mm_or_si128(halves, nan));
+    return {_mm256_mul_ps(small, _mm256_set1_ps(256.0f))};
+  }
+  static __m128i part_bytes(const void* from, size_t n) {
+    alignas(16) unsigned char bytes[16] = {};
+    const auto* at = static_cast<const unsigned char*>(from);
+    for (size_t i = 0; i < n; ++i) bytes[i] = at[i];
+    return _mm_load_si128(static_cast<const __m128i*>(static_cast<const void*>(bytes)));
+  }
+  static Avx2Lanes load_e4m3(const void* from) {
+    return widen_e4m3(_mm_loadl_epi64(static_cast<const __m128i_u*>(from)));
+  }
+  static Avx2Lanes load_e4m3_part(const void* from, size_t n) {
+    return widen_e4m3(part_bytes(from, n));
+  }
+  static Avx2Lanes widen_i8(__m128i bytes) {
+    return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes))};
+  }
+  static Avx2Lanes load_i8(const void* from) {
+    return widen_i8(_mm_loadl_epi64(static_cast<const __m128i_u*>(from)));
+  }
+  static Avx2Lanes load_i8_part(const void* from, size_t n) {
+    return widen_i8(part_bytes(from, n));
   }
   void store(float* to) const { _mm256_storeu_ps(to, v); }
   void store_part(float* to, size_t n) const { _mm256_maskstore_ps(to, part_mask(n), v); }
@@ -105,11 +137,21 @@ struct Avx2Lanes {
   }
 };
 
+// Every CPU with AVX2 so far has it; not all compilers know its name in __builtin_cpu_supports.
+bool has_f16c() {
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+
 }  // namespace
 
 const Simd* avx2_simd() {
   static constexpr Simd kLevel = lanes::make_simd<Avx2Lanes>("cpu-avx2");
-  const bool present = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  const bool present =
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
   return present ? &kLevel : nullptr;
 }
 

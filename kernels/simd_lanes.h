@@ -10,231 +10,9 @@
 
 #include "base/dtype.h"
 #include "kernels/simd.h"
-
-// Small loops over registers are unrolled early, or the compiler keeps the registers in memory.
-#if defined(__clang__)
-#define EMBER_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define EMBER_UNROLL _Pragma("GCC unroll 4")
-#endif
+#include "kernels/simd_lanes_dot.h"
 
 namespace ember::lanes {
-
-inline constexpr size_t kLanes = 8;
-inline constexpr size_t kRunRows = 8;
-
-template <class V>
-struct WeightF32 {
-  static constexpr size_t kBytes = 4;
-  static V load(const char* from) { return V::load(from); }
-  static V load_part(const char* from, size_t n) { return V::load_part(from, n); }
-};
-
-template <class V>
-struct WeightBf16 {
-  static constexpr size_t kBytes = 2;
-  static V load(const char* from) { return V::load_bf16(from); }
-  static V load_part(const char* from, size_t n) { return V::load_bf16_part(from, n); }
-};
-
-// What one tile of R rows and C columns needs to know.
-struct Tile {
-  const float* x;
-  size_t x_stride;
-  const char* w;
-  size_t w_stride_bytes;
-  size_t k;
-  float* partial;  // [R, C, 8] lane sums, carried between inner blocks
-  bool first;      // inner block: starts from zero
-  bool last;       // inner block: the lanes are summed into y
-  float* y;
-  size_t y_stride;
-};
-
-template <class V, size_t R, size_t C>
-void finish_tile(const V (&acc)[R][C], const Tile& t) {
-  EMBER_UNROLL
-  for (size_t c = 0; c < C; ++c) {
-    if constexpr (R == 4) {
-      float sums[4];
-      V::sum4(acc[0][c], acc[1][c], acc[2][c], acc[3][c], sums);
-      EMBER_UNROLL
-      for (size_t r = 0; r < R; ++r) t.y[r * t.y_stride + c] = sums[r];
-    } else {
-      EMBER_UNROLL
-      for (size_t r = 0; r < R; ++r) t.y[r * t.y_stride + c] = V::sum(acc[r][c]);
-    }
-  }
-}
-
-template <class V, class W, size_t R, size_t C>
-void dot_tile(const Tile& t) {
-  V acc[R][C];
-  EMBER_UNROLL
-  for (size_t r = 0; r < R; ++r) {
-    EMBER_UNROLL
-    for (size_t c = 0; c < C; ++c) {
-      acc[r][c] = t.first ? V::zero() : V::load(t.partial + (r * C + c) * 8);
-    }
-  }
-  const size_t whole = t.k / kLanes * kLanes;
-  for (size_t i = 0; i < whole; i += kLanes) {
-    V w[C];
-    EMBER_UNROLL
-    for (size_t c = 0; c < C; ++c) {
-      w[c] = W::load(t.w + c * t.w_stride_bytes + i * W::kBytes);
-    }
-    EMBER_UNROLL
-    for (size_t r = 0; r < R; ++r) {
-      const V x = V::load(t.x + r * t.x_stride + i);
-      EMBER_UNROLL
-      for (size_t c = 0; c < C; ++c) acc[r][c] = V::fma(x, w[c], acc[r][c]);
-    }
-  }
-  if (whole < t.k) {
-    EMBER_UNROLL
-    for (size_t c = 0; c < C; ++c) {
-      const char* at = t.w + c * t.w_stride_bytes + whole * W::kBytes;
-      const V w = W::load_part(at, t.k - whole);
-      EMBER_UNROLL
-      for (size_t r = 0; r < R; ++r) {
-        const float* x = t.x + r * t.x_stride + whole;
-        acc[r][c] = V::fma(V::load_part(x, t.k - whole), w, acc[r][c]);
-      }
-    }
-  }
-  if (t.last) {
-    finish_tile<V, R, C>(acc, t);
-    return;
-  }
-  EMBER_UNROLL
-  for (size_t r = 0; r < R; ++r) {
-    EMBER_UNROLL
-    for (size_t c = 0; c < C; ++c) acc[r][c].store(t.partial + (r * C + c) * 8);
-  }
-}
-
-template <class V, class W, size_t R>
-void dot_tile_columns(size_t columns, const Tile& tile) {
-  switch (columns) {
-    case 1:
-      return dot_tile<V, W, R, 1>(tile);
-    case 2:
-      return dot_tile<V, W, R, 2>(tile);
-    case 3:
-      return dot_tile<V, W, R, 3>(tile);
-    default:
-      return dot_tile<V, W, R, 4>(tile);
-  }
-}
-
-template <class V, class W>
-void dot_tile_any(size_t rows, size_t columns, const Tile& tile) {
-  switch (rows) {
-    case 1:
-      return dot_tile_columns<V, W, 1>(columns, tile);
-    case 2:
-      return dot_tile_columns<V, W, 2>(columns, tile);
-    case 3:
-      return dot_tile_columns<V, W, 3>(columns, tile);
-    default:
-      return dot_tile_columns<V, W, 4>(columns, tile);
-  }
-}
-
-// Internal linkage, since each instruction set compiles its own.
-static inline size_t lesser(size_t a, size_t b) { return a < b ? a : b; }
-
-// Few rows: weights stream once from memory, widened in registers.
-template <class V, class W>
-void dot_few_rows(const DotBlock& b) {
-  const size_t stride_bytes = b.w_stride * W::kBytes;
-  const size_t step = b.rows < 4 ? 4 : 3;
-  for (size_t c = 0; c < b.n; c += step) {
-    for (size_t r = 0; r < b.rows; r += 4) {
-      const char* w = static_cast<const char*>(b.w) + c * stride_bytes;
-      dot_tile_any<V, W>(lesser(4, b.rows - r), lesser(step, b.n - c),
-                         Tile{b.x + r * b.x_stride, b.x_stride, w, stride_bytes, b.k, nullptr, true,
-                              true, b.y + r * b.y_stride + c, b.y_stride});
-    }
-  }
-}
-
-// One panel of weights in fp32, one inner block of it.
-struct Panel {
-  const char* w;
-  size_t w_stride_bytes;
-  size_t column;
-  size_t columns;
-  size_t inner;
-  size_t inner_size;
-};
-
-// Rows in runs of 8, so that their inner block and three columns stay in the first-level cache.
-template <class V>
-void dot_panel(const DotBlock& b, const Panel& p, DotScratch& scratch) {
-  for (size_t run = 0; run < b.rows; run += kRunRows) {
-    const size_t run_end = lesser(run + kRunRows, b.rows);
-    for (size_t c = 0; c < p.columns; c += 3) {
-      for (size_t r = run; r < run_end; r += 4) {
-        const Tile tile{b.x + r * b.x_stride + p.inner,
-                        b.x_stride,
-                        p.w + c * p.w_stride_bytes,
-                        p.w_stride_bytes,
-                        p.inner_size,
-                        scratch.partial + (r * kDotColumns + c * 4) * 8,
-                        p.inner == 0,
-                        p.inner + p.inner_size == b.k,
-                        b.y + r * b.y_stride + p.column + c,
-                        b.y_stride};
-        const size_t rows = lesser(4, run_end - r);
-        const size_t columns = lesser(3, p.columns - c);
-        if (rows == 4 && columns == 3) {
-          dot_tile<V, WeightF32<V>, 4, 3>(tile);
-        } else {
-          dot_tile_any<V, WeightF32<V>>(rows, columns, tile);
-        }
-      }
-    }
-  }
-}
-
-// Up to kDotRows rows: weights are widened once for all of them.
-template <class V>
-void dot_many_rows(const DotBlock& b, DotScratch& scratch) {
-  const size_t w_bytes = b.w_dtype == DType::kBf16 ? 2 : 4;
-  for (size_t column = 0; column < b.n; column += kDotColumns) {
-    const size_t columns = lesser(kDotColumns, b.n - column);
-    for (size_t inner = 0; inner < b.k; inner += kDotInner) {
-      const size_t size = lesser(kDotInner, b.k - inner);
-      const char* w = static_cast<const char*>(b.w) + (column * b.w_stride + inner) * w_bytes;
-      size_t stride_bytes = b.w_stride * w_bytes;
-      if (b.w_dtype == DType::kBf16) {
-        for (size_t c = 0; c < columns; ++c) {
-          V::widen(w + c * stride_bytes, scratch.panel + c * kDotInner, size);
-        }
-        w = reinterpret_cast<const char*>(scratch.panel);
-        stride_bytes = kDotInner * sizeof(float);
-      }
-      dot_panel<V>(b, Panel{w, stride_bytes, column, columns, inner, size}, scratch);
-    }
-  }
-}
-
-template <class V>
-void dot(const DotBlock& block, DotScratch& scratch) {
-  if (block.rows < 8) {
-    if (block.w_dtype == DType::kBf16) return dot_few_rows<V, WeightBf16<V>>(block);
-    return dot_few_rows<V, WeightF32<V>>(block);
-  }
-  for (size_t r = 0; r < block.rows; r += kDotRows) {
-    DotBlock part = block;
-    part.x += r * block.x_stride;
-    part.y += r * block.y_stride;
-    part.rows = lesser(kDotRows, block.rows - r);
-    dot_many_rows<V>(part, scratch);
-  }
-}
 
 template <class V, size_t R, size_t C>
 void value_tile(const ValueBlock& b, size_t r, size_t j) {
@@ -383,8 +161,16 @@ void sigmoid(float* x, size_t n) {
 
 template <class V>
 constexpr Simd make_simd(const char* family) {
-  return Simd{family,       V::widen,   V::narrow,   dot<V>,    accumulate<V>,
-              scale_max<V>, exp_sum<V>, silu_mul<V>, sigmoid<V>};
+  return Simd{family,
+              V::widen,
+              V::narrow,
+              widen_scaled<V, WeightE4m3<V>>,
+              dot<V>,
+              accumulate<V>,
+              scale_max<V>,
+              exp_sum<V>,
+              silu_mul<V>,
+              sigmoid<V>};
 }
 
 }  // namespace ember::lanes

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/fp8.h"
 #include "kernels/simd_lanes.h"
 
 namespace ember {
@@ -38,6 +39,18 @@ struct ScalarLanes {
     bf16 halves[8] = {};
     std::memcpy(halves, from, n * sizeof(bf16));
     return each([&](int i) { return to_float(halves[i]); });
+  }
+  static ScalarLanes load_e4m3(const void* from) { return load_e4m3_part(from, 8); }
+  static ScalarLanes load_e4m3_part(const void* from, size_t n) {
+    uint8_t bytes[8] = {};
+    std::memcpy(bytes, from, n);
+    return each([&](int i) { return from_e4m3(bytes[i]); });
+  }
+  static ScalarLanes load_i8(const void* from) { return load_i8_part(from, 8); }
+  static ScalarLanes load_i8_part(const void* from, size_t n) {
+    int8_t bytes[8] = {};
+    std::memcpy(bytes, from, n);
+    return each([&](int i) { return static_cast<float>(bytes[i]); });
   }
   void store(float* to) const { std::memcpy(to, v, sizeof v); }
   void store_part(float* to, size_t n) const { std::memcpy(to, v, n * sizeof(float)); }

@@ -1,4 +1,4 @@
-// Random model: weights of variance 1 / inputs, norms about 1, written as deepseek_v3.
+// Random model: weights of variance 1 / inputs, norms about 1, written as deepseek_v3 or deepseek_v2.
 #include "tools/make_random_model.h"
 
 #include <cmath>
@@ -81,7 +81,10 @@ class RandomTensors {
 
   void experts(const std::string& prefix) {
     matrix(prefix + "gate.weight", config_.routed_experts, config_.hidden);
-    add(prefix + "gate.e_score_correction_bias", DType::kF32, {config_.routed_experts}, 0.0, 0.05);
+    if (config_.router_score == RouterScore::kSigmoid) {
+      add(prefix + "gate.e_score_correction_bias", DType::kF32, {config_.routed_experts}, 0.0,
+          0.05);
+    }
     for (uint32_t e = 0; e < config_.routed_experts; ++e) {
       feed_forward(prefix + "experts." + std::to_string(e) + ".", config_.moe_inner);
     }
@@ -145,8 +148,9 @@ std::string config_json(const ModelConfig& c, DType dtype) {
   const auto field = [&text](const char* name, const std::string& value) {
     text += "  \"" + std::string(name) + "\": " + value + ",\n";
   };
-  field("architectures", R"(["DeepseekV3ForCausalLM"])");
-  field("model_type", R"("deepseek_v3")");
+  const bool softmax = c.router_score == RouterScore::kSoftmax;
+  field("architectures", softmax ? R"(["DeepseekV2ForCausalLM"])" : R"(["DeepseekV3ForCausalLM"])");
+  field("model_type", softmax ? R"("deepseek_v2")" : R"("deepseek_v3")");
   field("vocab_size", std::to_string(c.vocab_size));
   field("hidden_size", std::to_string(c.hidden));
   field("intermediate_size", std::to_string(c.dense_inner));
@@ -168,8 +172,8 @@ std::string config_json(const ModelConfig& c, DType dtype) {
   field("topk_group", std::to_string(c.top_groups));
   field("norm_topk_prob", c.normalize_routes ? "true" : "false");
   field("routed_scaling_factor", number(double{c.routed_scale}));
-  field("scoring_func", R"("sigmoid")");
-  field("topk_method", R"("noaux_tc")");
+  field("scoring_func", softmax ? R"("softmax")" : R"("sigmoid")");
+  field("topk_method", softmax ? R"("group_limited_greedy")" : R"("noaux_tc")");
   field("rope_theta", number(c.rope_theta));
   field("rope_scaling", yarn_json(c.yarn));
   field("max_position_embeddings", std::to_string(c.max_positions));

@@ -26,6 +26,11 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, failed);
 }
 
+bool is_float(DType dtype) {
+  return dtype == DType::kBf16 || dtype == DType::kF16 || dtype == DType::kF32 ||
+         dtype == DType::kF8E4M3 || dtype == DType::kF8E8M0;
+}
+
 // A shard is a file of this folder: its name has no directory in it.
 bool plain_file_name(const std::string& name) {
   return !name.empty() && name != "." && name != ".." &&
@@ -79,16 +84,10 @@ class HfCheckpoint final : public Checkpoint {
     }
     const TensorView& view = it->second;
     const std::string where = origin_ + ": tensor " + name;
-    if (view.dtype == DType::kF8E4M3) {
+    if (!is_float(view.dtype)) {
       return Error{ErrorCode::kUnsupported,
-                   where +
-                       ": fp8 weights are not supported (found fp8_e4m3, expected bf16, fp16 or "
-                       "fp32; convert the checkpoint to bf16)"};
-    }
-    if (view.dtype != DType::kBf16 && view.dtype != DType::kF16 && view.dtype != DType::kF32) {
-      return Error{ErrorCode::kUnsupported, where + ": dtype " +
-                                                std::string(dtype_name(view.dtype)) +
-                                                " is not supported, expected bf16, fp16 or fp32"};
+                   where + ": dtype " + std::string(dtype_name(view.dtype)) +
+                       " is not supported, expected bf16, fp16, fp32 or fp8_e4m3"};
     }
     if (view.shape != shape) {
       return Error{ErrorCode::kInvalidArgument, where + ": found shape " + shape_text(view.shape) +

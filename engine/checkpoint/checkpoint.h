@@ -21,7 +21,7 @@ class Checkpoint {
   static Result<std::unique_ptr<Checkpoint>> open(const std::string& folder);
   virtual ~Checkpoint() = default;
   // Errors: kInvalidArgument naming the tensor that is missing or whose shape differs, with both
-  // shapes; kUnsupported for a dtype that is not bf16, fp16 or fp32.
+  // shapes; kUnsupported for a dtype that holds no numbers with a fraction.
   virtual Result<TensorView> tensor(const std::string& name,
                                     const std::vector<size_t>& shape) const = 0;
   virtual bool has(const std::string& name) const = 0;

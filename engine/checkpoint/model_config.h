@@ -1,8 +1,10 @@
-// Model config: the shape and constants of a model, read from config.json and checked.
+// Model config: the shape and constants of a model of the DeepSeek MLA family, read from its
+// config.json, or from the JSON of DeepSeek's inference code, and checked.
 //
 // Journey    config.json -> [model_config] -> weights, forward, kv_layout, identity
 // Invariant  a config that contradicts itself or names what we do not do is refused by field
-// Source     the Hugging Face config.json of the DeepSeek-V3 architecture
+// Source     Hugging Face's config classes deepseek_v2, deepseek_v3, glm4_moe_lite, youtu; the
+//            ModelArgs of DeepSeek's inference code
 #pragma once
 
 #include <cstdint>
@@ -25,6 +27,11 @@ struct YarnConfig {
   bool truncate = true;
 };
 
+// How a layer's router scores and chooses. Sigmoid (V3): a bias takes part in the choice, a group
+// counts by its two best, weights are normalised (if asked) and always scaled. Softmax (V2): no
+// bias, a group counts by its best, weights are either normalised or scaled.
+enum class RouterScore : uint8_t { kSigmoid = 1, kSoftmax = 2 };
+
 struct ModelConfig {
   std::string model_type;
   uint32_t vocab_size = 0;
@@ -45,6 +52,7 @@ struct ModelConfig {
   uint32_t moe_layer_freq = 1;
   uint32_t expert_groups = 1;
   uint32_t top_groups = 1;
+  RouterScore router_score = RouterScore::kSigmoid;
   bool normalize_routes = true;
   float routed_scale = 1;
   float norm_eps = 1e-6f;
@@ -70,5 +78,9 @@ struct ModelConfig {
 // Reads <folder>/config.json and generation_config.json where it exists.
 // Errors: kIo, kInvalidArgument (field, found, expected), kUnsupported (architecture, variants).
 Result<ModelConfig> load_model_config(const std::string& folder);
+
+// Reads one file in either form. The inference form names no end tokens: `eos_ids` stays empty.
+// Errors: as load_model_config.
+Result<ModelConfig> load_model_config_file(const std::string& path);
 
 }  // namespace ember

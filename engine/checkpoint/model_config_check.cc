@@ -7,8 +7,23 @@
 namespace ember {
 namespace {
 
-Error refuse(const JsonObject& json, const std::string& field, uint64_t found,
+// What DeepSeek's inference code calls a field of config.json, where it is another name.
+constexpr std::pair<const char*, const char*> kOtherNames[] = {
+    {"hidden_size", "dim"},
+    {"intermediate_size", "inter_dim"},
+    {"moe_intermediate_size", "moe_inter_dim"},
+    {"num_hidden_layers", "n_layers"},
+    {"num_attention_heads", "n_heads"},
+    {"num_experts_per_tok", "n_activated_experts"},
+    {"n_group", "n_expert_groups"},
+    {"topk_group", "n_limited_groups"},
+    {"max_position_embeddings", "max_seq_len"}};
+
+Error refuse(const JsonObject& json, std::string field, uint64_t found,
              const std::string& expected) {
+  for (const auto& [name, other] : kOtherNames) {
+    if (field == name && json.has(other)) field = other;
+  }
   return {ErrorCode::kInvalidArgument,
           json.name(field) + ": found " + std::to_string(found) + ", expected " + expected};
 }

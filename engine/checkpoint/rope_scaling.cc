@@ -122,8 +122,10 @@ double correction_index(const ModelConfig& config, double rotations) {
          (2 * std::log(config.rope_theta));
 }
 
+}  // namespace
+
 // Each field may be right alone, and their product still no number that the softmax can use.
-Status check_factors(const JsonObject& json, const ModelConfig& config) {
+Status check_rope_factors(const JsonObject& json, const ModelConfig& config) {
   const auto usable = [](float factor) { return factor > 0 && factor <= kMostFactor; };
   if (!usable(config.rope_amplitude())) {
     return refuse(json, "rope_scaling", config.rope_amplitude(),
@@ -138,8 +140,6 @@ Status check_factors(const JsonObject& json, const ModelConfig& config) {
   }
   return {};
 }
-
-}  // namespace
 
 Status read_rope(const JsonObject& json, ModelConfig& config) {
   EMBER_ASSIGN(const double theta, number_or(json, "rope_theta", kDefaultTheta));
@@ -157,7 +157,7 @@ Status read_rope(const JsonObject& json, ModelConfig& config) {
   }
   config.rope_theta = rope ? rope->theta : theta;
   if (rope) config.yarn = rope->yarn;
-  return check_factors(json, config);
+  return check_rope_factors(json, config);
 }
 
 float ModelConfig::softmax_scale() const {

@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kLengthBytes = 8;
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own bound
 
-constexpr std::array<std::pair<std::string_view, DType>, 7> kDtypes = {{
+constexpr std::array<std::pair<std::string_view, DType>, 9> kDtypes = {{
     {"F32", DType::kF32},
     {"BF16", DType::kBf16},
     {"F16", DType::kF16},
@@ -24,6 +24,8 @@ constexpr std::array<std::pair<std::string_view, DType>, 7> kDtypes = {{
     {"I32", DType::kI32},
     {"I64", DType::kI64},
     {"U8", DType::kU8},
+    {"I8", DType::kI8},
+    {"F8_E8M0", DType::kF8E8M0},
 }};
 
 std::optional<DType> dtype_of(std::string_view name) {

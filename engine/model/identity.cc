@@ -45,11 +45,21 @@ void append_framed(std::string& out, std::string_view text) {
 
 // The experts' choice and the softmax shape every later latent, and are in no tensor.
 std::string routing_text(const ModelConfig& config) {
-  return "sigmoid groups=" + std::to_string(config.expert_groups) +
+  const bool softmax = config.router_score == RouterScore::kSoftmax;
+  return std::string(softmax ? "softmax" : "sigmoid") + " groups=" + std::to_string(config.expert_groups) +
          " top_groups=" + std::to_string(config.top_groups) +
          " experts_per_token=" + std::to_string(config.experts_per_token) +
          " normalize=" + (config.normalize_routes ? "yes" : "no") +
          " scale=" + exact(config.routed_scale);
+}
+
+// Rounding weights to int8 changes every latent. What the checkpoint itself stores, its fingerprint
+// says. Beside rows in fp8, activations are bf16.
+std::string gemm_text(DType cache_dtype, WeightForm weight_form) {
+  const DType activations = cache_dtype == DType::kF8E4M3 ? DType::kBf16 : cache_dtype;
+  std::string text = std::string(dtype_name(activations)) + " activations, fp32 sums";
+  if (weight_form == WeightForm::kInt8) text += ", int8 weights by row";
+  return text;
 }
 
 const char* form_name(AttentionForm form) {
@@ -68,7 +78,8 @@ KvLayout model_kv_layout(const ModelConfig& config, DType cache_dtype, uint32_t 
 }
 
 Identity make_identity(const ModelConfig& config, const BlockHash& weights_fingerprint,
-                       const KvLayout& layout, const Device& device, AttentionForm form) {
+                       const KvLayout& layout, const Device& device, AttentionForm form,
+                       WeightForm weight_form) {
   Identity identity;
   const DType cache_dtype = layout.stream().dtype;
   identity.fields = {
@@ -82,7 +93,7 @@ Identity make_identity(const ModelConfig& config, const BlockHash& weights_finge
       {"norm_eps", exact(config.norm_eps)},
       {"inner_norm_eps", exact(config.inner_norm_eps)},
       {"cache_dtype", std::string(dtype_name(cache_dtype))},
-      {"gemm_mode", std::string(dtype_name(cache_dtype)) + " activations, fp32 sums"},
+      {"gemm_mode", gemm_text(cache_dtype, weight_form)},
       {"norm_rounding", "fp32, rounded once"},
       {"adapter", "none"},
   };

@@ -177,6 +177,7 @@ void add_experts(const StepContext& step, const LayerWeights& layer) {
   const ModelConfig& c = *step.config;
   const Activations& act = *step.act;
   ExpertRouteParams route;
+  route.score = route_score(c);
   route.rows = step.rows;
   route.width = c.hidden;
   route.experts = c.routed_experts;
@@ -209,6 +210,11 @@ void add_experts(const StepContext& step, const LayerWeights& layer) {
 
 }  // namespace
 
+RouteScore route_score(const ModelConfig& config) {
+  return config.router_score == RouterScore::kSoftmax ? RouteScore::kSoftmax
+                                                      : RouteScore::kSigmoid;
+}
+
 MatmulParams linear_op(const StepContext& step, const void* x, const Weight& w, void* y,
                        DType y_dtype) {
   MatmulParams m;
@@ -220,6 +226,7 @@ MatmulParams linear_op(const StepContext& step, const void* x, const Weight& w, 
   m.x_stride = w.cols;
   m.w = w.data;
   m.w_dtype = w.dtype;
+  m.w_scales = w.scales;
   m.y = y;
   m.y_dtype = y_dtype;
   m.y_stride = w.rows;

@@ -27,6 +27,9 @@ struct StepContext {
   Program* program = nullptr;
 };
 
+// The kernels' name of a config's router.
+RouteScore route_score(const ModelConfig& config);
+
 // y = x * w^T with rows packed; y in `y_dtype`.
 MatmulParams linear_op(const StepContext& step, const void* x, const Weight& w, void* y,
                        DType y_dtype);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "engine/model/layer_program.h"
 #include "engine/model/weight_convert.h"
 #include "kernels/expert_route.h"
 #include "kernels/rope.h"
@@ -22,14 +23,10 @@ struct Matrix {
   const float* row(size_t r) const { return values.data() + r * cols; }
 };
 
-Matrix widen(const void* data, DType dtype, size_t rows, size_t cols) {
-  Matrix matrix(rows, cols);
-  convert_values(data, dtype, matrix.values.data(), DType::kF32, rows * cols);
-  return matrix;
-}
-
 Matrix widen(const Weight& weight) {
-  return widen(weight.data, weight.dtype, weight.rows, weight.cols);
+  Matrix matrix(weight.rows, weight.cols);
+  for (size_t r = 0; r < weight.rows; ++r) widen_row(weight, r, matrix.row(r));
+  return matrix;
 }
 
 float dot(const float* a, const float* b, size_t n) {
@@ -220,6 +217,7 @@ class Reference {
   Matrix routed(const LayerWeights& layer, const Matrix& x) const {
     const Matrix logits = linear(x, widen(layer.router));
     ExpertRouteParams route;
+    route.score = route_score(config_);
     route.width = x.cols;
     route.experts = config_.routed_experts;
     route.top_k = config_.experts_per_token;
@@ -246,9 +244,10 @@ class Reference {
   Matrix expert(const LayerWeights& layer, size_t e, const Matrix& token) const {
     const ExpertWeights& w = layer.experts[e];
     const size_t inner = config_.moe_inner;
-    return swiglu(token, widen(w.gate, layer.expert_dtype, inner, token.cols),
-                  widen(w.up, layer.expert_dtype, inner, token.cols),
-                  widen(w.down, layer.expert_dtype, token.cols, inner));
+    const DType dtype = layer.expert_dtype;
+    return swiglu(token, widen({w.gate, dtype, inner, token.cols, w.gate_scales}),
+                  widen({w.up, dtype, inner, token.cols, w.up_scales}),
+                  widen({w.down, dtype, token.cols, inner, w.down_scales}));
   }
 
   const ModelConfig& config_;

@@ -1,12 +1,16 @@
 // Weight conversion: plain loops; run once, at load.
 #include "engine/model/weight_convert.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/fp8.h"
+#include "kernels/simd.h"
 
 namespace ember {
 namespace {
@@ -19,10 +23,16 @@ float load_value(const std::byte* from, DType dtype, size_t index) {
       return to_float(load_unaligned<bf16>(from + index * 2));
     case DType::kF16:
       return half_to_float(load_unaligned<uint16_t>(from + index * 2));
+    case DType::kF8E4M3:
+      return from_e4m3(load_unaligned<uint8_t>(from + index));
+    case DType::kF8E8M0:
+      return from_e8m0(load_unaligned<uint8_t>(from + index));
+    case DType::kI8:
+      return static_cast<float>(load_unaligned<int8_t>(from + index));
     default:
       break;
   }
-  EMBER_CHECK(false, "weights are bf16, fp16 or fp32");
+  EMBER_CHECK(false, "weights are floats, or int8 with scales");
 }
 
 template <typename T>
@@ -39,7 +49,61 @@ void transpose(const KeyAbsorbShape& shape, const std::byte* kv_b, std::byte* ou
   }
 }
 
+void store_value(float value, DType dtype, std::byte* to, size_t index) {
+  if (dtype == DType::kF32) {
+    std::memcpy(to + index * sizeof value, &value, sizeof value);
+  } else {
+    const bf16 rounded = to_bf16(value);
+    std::memcpy(to + index * sizeof rounded, &rounded, sizeof rounded);
+  }
+}
+
 }  // namespace
+
+void widen_row(const Weight& weight, size_t row, float* to) {
+  const auto* from = static_cast<const std::byte*>(weight.data) +
+                     row * weight.cols * dtype_bytes(weight.dtype);
+  for (size_t i = 0; i < weight.cols; ++i) to[i] = load_value(from, weight.dtype, i);
+  if (weight.scales == nullptr) return;
+  if (weight.dtype == DType::kI8) {
+    for (size_t i = 0; i < weight.cols; ++i) to[i] *= weight.scales[row];
+    return;
+  }
+  const size_t row_scales = (weight.cols + kScaleBlock - 1) / kScaleBlock;
+  const float* scales = weight.scales + row / kScaleBlock * row_scales;
+  for (size_t i = 0; i < weight.cols; ++i) to[i] *= scales[i / kScaleBlock];
+}
+
+void widen_matrix(const Weight& weight, DType dtype, void* out) {
+  auto* to = static_cast<std::byte*>(out);
+  std::vector<float> row(weight.cols);
+  for (size_t r = 0; r < weight.rows; ++r) {
+    widen_row(weight, r, row.data());
+    for (size_t i = 0; i < weight.cols; ++i) {
+      store_value(row[i], dtype, to, r * weight.cols + i);
+    }
+  }
+}
+
+bool quantize_rows(const Weight& weight, int8_t* out, float* scales) {
+  std::vector<float> row(weight.cols);
+  for (size_t r = 0; r < weight.rows; ++r) {
+    widen_row(weight, r, row.data());
+    float most = 0;
+    bool finite = true;
+    for (const float value : row) {
+      most = std::max(most, std::abs(value));
+      finite = finite && std::isfinite(value);
+    }
+    if (!finite) return false;
+    scales[r] = most > 0 ? most / 127.0f : 1.0f;
+    for (size_t i = 0; i < weight.cols; ++i) {
+      out[r * weight.cols + i] =
+          static_cast<int8_t>(std::clamp(std::nearbyint(row[i] / scales[r]), -127.0f, 127.0f));
+    }
+  }
+  return true;
+}
 
 float half_to_float(uint16_t bits) {
   const int exponent = (bits >> 10) & 0x1f;
@@ -61,13 +125,7 @@ void convert_values(const void* from, DType from_dtype, void* to, DType to_dtype
     return;
   }
   for (size_t i = 0; i < count; ++i) {
-    const float value = load_value(source, from_dtype, i);
-    if (to_dtype == DType::kF32) {
-      std::memcpy(target + i * sizeof value, &value, sizeof value);
-    } else {
-      const bf16 rounded = to_bf16(value);
-      std::memcpy(target + i * sizeof rounded, &rounded, sizeof rounded);
-    }
+    store_value(load_value(source, from_dtype, i), to_dtype, target, i);
   }
 }
 

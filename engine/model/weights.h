@@ -16,18 +16,11 @@
 #include "base/result.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/model_config.h"
+#include "engine/model/weight_convert.h"
 #include "kernels/device.h"
 #include "kernels/expert_ffn.h"
 
 namespace ember {
-
-// A matrix [rows, cols] or a vector, as the kernels read it.
-struct Weight {
-  const void* data = nullptr;
-  DType dtype = DType::kBf16;
-  size_t rows = 0;
-  size_t cols = 0;
-};
 
 struct LayerWeights {
   Weight attention_norm;  // [d]
@@ -60,11 +53,19 @@ struct ModelWeights {
   std::vector<Buffer> owned;               // converted or transposed tensors
 };
 
+// What the linear layers are held in. kStored: as the checkpoint has them, fp8 in its blocks (the
+// kernels apply the scales). kInt8: int8 with a scale for each row of outputs, made at load; the
+// embedding, the head, the router, kv_b and the norms stay as they are.
+enum class WeightForm : uint8_t { kStored = 1, kInt8 = 2 };
+
 // `precision` kBf16: matrices are bf16 (others are rounded). kF32: bf16 and fp32 are kept as they
-// are (the kernels widen bf16 exactly), fp16 becomes fp32.
+// are (the kernels widen bf16 exactly), fp16 becomes fp32. fp8 stays fp8 in both; kv_b alone, which
+// the absorbed form takes apart, becomes `precision`.
+// Errors: kInvalidArgument and kUnsupported, naming the tensor; kCapacity.
 Result<std::unique_ptr<ModelWeights>> load_weights(std::shared_ptr<Checkpoint> checkpoint,
                                                    const ModelConfig& config, DType precision,
                                                    Device& device,
-                                                   const std::function<void(double)>& progress);
+                                                   const std::function<void(double)>& progress,
+                                                   WeightForm form = WeightForm::kStored);
 
 }  // namespace ember

@@ -65,6 +65,31 @@ TEST(ExpertRouteTest, ExcludedGroupsNeverComeBackUnderANegativeBias) {
   EXPECT_EQ(ids[1], 1);
 }
 
+// V2: a group counts by its best, weights are either normalised or scaled.
+TEST(ExpertRouteTest, SoftmaxScoresGroupsByTheirBest) {
+  ExpertRouteParams p = route(6, 2, 3, 1);
+  p.score = RouteScore::kSoftmax;
+  p.normalize = false;
+  p.scale = 16;
+  const float logits[] = {2.0f, -1.0f, 0.0f, 0.0f, 1.8f, 1.9f};
+  double sum = 0;
+  for (const float x : logits) sum += std::exp(static_cast<double>(x));
+  int32_t ids[2];
+  float weights[2];
+  choose_experts(p, logits, ids, weights);
+  EXPECT_EQ(ids[0], 0);
+  EXPECT_EQ(ids[1], 1);
+  EXPECT_NEAR(weights[0], 16 * std::exp(2.0) / sum, 1e-5);
+  p.groups = p.top_groups = 1;
+  p.normalize = true;
+  choose_experts(p, logits, ids, weights);
+  EXPECT_EQ(ids[1], 5);
+  EXPECT_NEAR(weights[0] + weights[1], 1, 1e-6);
+  p.top_k = 1;
+  choose_experts(p, logits, ids, weights);
+  EXPECT_NEAR(weights[0], 16 * std::exp(2.0) / sum, 1e-5);
+}
+
 TEST(ExpertRouteTest, TiesGoToTheLowestAndNaNComesLast) {
   ExpertRouteParams p = route(5, 2, 1, 1);
   const float nan = std::numeric_limits<float>::quiet_NaN();

@@ -174,7 +174,12 @@ TEST_F(ModelConfigTest, WrongTypesAreRefusedByField) {
 
 TEST_F(ModelConfigTest, WhatIsNotDoneIsRefusedByName) {
   const auto unsupported = ErrorCode::kUnsupported;
-  expect_refused("\"deepseek_v3\"", "\"kimi_k2\"", "kimi_k2", unsupported);
+  expect_refused("\"deepseek_v3\"", "\"minicpm3\"", "minicpm3", unsupported);
+  expect_refused("\"deepseek_v3\"", "\"deepseek_v4\"", "deepseek_v4", unsupported);
+  expect_refused("\"use_cache\": true", "\"index_topk\": 2048", "index_topk", unsupported);
+  expect_refused("\"use_cache\": true",
+                 R"("quantization_config": {"quant_method": "compressed-tensors"})",
+                 "compressed-tensors", unsupported);
   expect_refused("DeepseekV3ForCausalLM", "LlamaForCausalLM", "LlamaForCausalLM", unsupported);
   expect_refused("\"sigmoid\"", "\"softmax\"", "scoring_func", unsupported);
   expect_refused("\"noaux_tc\"", "\"greedy\"", "topk_method", unsupported);
@@ -184,6 +189,37 @@ TEST_F(ModelConfigTest, WhatIsNotDoneIsRefusedByName) {
   expect_refused("\"type\": \"yarn\"", "\"type\": \"longrope\"", "longrope", unsupported);
   expect_refused("\"use_cache\": true", "\"rope_interleave\": false", "rope_interleave",
                  unsupported);
+}
+
+// A golden of each architecture, by the fields that tell it from the others.
+TEST_F(ModelConfigTest, EveryArchitectureIsRead) {
+  const auto read = [](const std::string& name) {
+    return std::move(load_model_config(EMBER_SOURCE_DIR "/tests/data/goldens_" + name)).value();
+  };
+  const ModelConfig v2 = read("v2");
+  EXPECT_EQ(v2.router_score, RouterScore::kSoftmax);
+  EXPECT_EQ(v2.expert_groups, 8u);
+  EXPECT_FALSE(v2.normalize_routes);
+  EXPECT_EQ(read("v2_lite").expert_groups, 1u);
+  EXPECT_EQ(read("moonlight").q_lora_rank, 0u);
+  EXPECT_FALSE(read("moonlight").yarn.active);
+  EXPECT_EQ(read("glm_lite").router_score, RouterScore::kSigmoid);
+  EXPECT_EQ(read("glm_lite").inner_norm_eps, 1e-6f);
+  const ModelConfig youtu = read("youtu");
+  EXPECT_FALSE(youtu.is_moe_layer(3));
+  EXPECT_TRUE(youtu.tied_head);
+}
+
+TEST_F(ModelConfigTest, LayersMayBeListedByType) {
+  const auto types = [&](const std::string& list) {
+    return with("\"use_cache\": true", "\"mlp_layer_types\": [" + list + "]");
+  };
+  const auto two = types(R"("dense", "dense", "sparse", "sparse")");
+  ASSERT_TRUE(two.ok()) << two.error().message;
+  EXPECT_EQ(two.value().first_dense_layers, 2u);
+  EXPECT_EQ(types(R"("dense", "sparse", "dense", "sparse")").error().code,
+            ErrorCode::kUnsupported);
+  EXPECT_FALSE(types(R"("dense", "sparse")").ok());
 }
 
 TEST_F(ModelConfigTest, NoConfigAndNoJsonAreRefused) {
