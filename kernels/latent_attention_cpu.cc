@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "kernels/latent_row.h"
 #include "kernels/row_math.h"
 
 namespace ember {
@@ -126,7 +127,7 @@ class UnitRun {
     const int32_t sequence = p_.sequences[unit_.first_row];
     for (size_t j = 0; j < tokens; ++j) {
       const std::byte* row = p_.cache.row(sequence, start + static_cast<int32_t>(j));
-      load_row(row, p_.cache.dtype, s_.row_width, w_.tile + j * s_.row_width);
+      load_latent_row(row, p_.cache.dtype, p_.latent_dim, p_.rope_dim, w_.tile + j * s_.row_width);
     }
     if (naive()) expand_tile();
   }

@@ -3,17 +3,22 @@
 #include <vector>
 
 #include "kernels/latent_attention.h"
+#include "kernels/latent_row.h"
 #include "kernels/row_math.h"
 
 namespace ember {
 namespace {
+
+double latent_value(const LatentAttentionParams& p, const std::byte* row, size_t index) {
+  return latent_row_value(row, p.cache.dtype, p.latent_dim, index);
+}
 
 double expanded(const LatentAttentionParams& p, size_t head, size_t weight_row,
                 const std::byte* row) {
   const size_t base = (head * (p.nope_dim + p.value_dim) + weight_row) * p.latent_dim;
   double sum = 0;
   for (size_t i = 0; i < p.latent_dim; ++i) {
-    sum += value_at(p.w_kv_b, p.w_dtype, base + i) * value_at(row, p.cache.dtype, i);
+    sum += value_at(p.w_kv_b, p.w_dtype, base + i) * latent_value(p, row, i);
   }
   return sum;
 }
@@ -24,7 +29,7 @@ double score(const LatentAttentionParams& p, size_t pair, const std::byte* row) 
   if (p.form == AttentionForm::kAbsorb) {
     for (size_t i = 0; i < p.latent_dim; ++i) {
       sum += value_at(p.q_latent, p.q_dtype, pair * p.latent_dim + i) *
-             value_at(row, p.cache.dtype, i);
+             latent_value(p, row, i);
     }
   } else {
     for (size_t i = 0; i < p.nope_dim; ++i) {
@@ -33,7 +38,7 @@ double score(const LatentAttentionParams& p, size_t pair, const std::byte* row) 
   }
   for (size_t i = 0; i < p.rope_dim; ++i) {
     sum += value_at(p.q, p.q_dtype, q_base + p.nope_dim + i) *
-           value_at(row, p.cache.dtype, p.latent_dim + i);
+           latent_value(p, row, p.latent_dim + i);
   }
   return sum * static_cast<double>(p.scale);
 }
@@ -58,7 +63,7 @@ void attend(const LatentAttentionParams& p, size_t t, size_t head) {
     for (int32_t j = 0; j <= p.positions[t]; ++j) {
       const std::byte* row = p.cache.row(p.sequences[t], j);
       sum += weights[static_cast<size_t>(j)] *
-             (absorb ? value_at(row, p.cache.dtype, v) : expanded(p, head, p.nope_dim + v, row));
+             (absorb ? latent_value(p, row, v) : expanded(p, head, p.nope_dim + v, row));
     }
     const auto rounded = static_cast<float>(sum / total);
     store_row(&rounded, p.out_dtype, 1, element(p.out, p.out_dtype, pair * width + v));

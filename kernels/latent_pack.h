@@ -21,7 +21,7 @@ struct LatentCacheView {
   size_t slot_bytes = 0;
   size_t layer_offset = 0;
   size_t row_bytes = 0;
-  DType dtype = DType::kBf16;  // kBf16 or kF32
+  DType dtype = DType::kBf16;  // kBf16, kF32, or kF8E4M3 for the rows of latent_row.h
   size_t block_tokens = 64;
   const int32_t* block_tables = nullptr;  // [sequences, table_stride]: slot of each block
   size_t table_stride = 0;

@@ -1,6 +1,7 @@
 // Latent pack on the CPU: norm, rotation and the one rounding of a cached row.
 #include "kernels/latent_pack.h"
 
+#include "kernels/latent_row.h"
 #include "kernels/rope.h"
 #include "kernels/row_math.h"
 
@@ -23,7 +24,7 @@ void latent_pack_cpu(const LatentPackParams& params, CpuTeam& team) {
     const auto position = static_cast<size_t>(params.positions[i]);
     rope_row(row + latent, params.rope_table + position * params.rope_dim, params.rope_dim);
     std::byte* place = params.cache.row(params.sequences[i], params.positions[i]);
-    store_row(row, params.cache.dtype, width, place);
+    store_latent_row(row, params.cache.dtype, latent, params.rope_dim, place);
   }
 }
 

@@ -1,4 +1,5 @@
-// Simd, AVX2 level: 8 lanes in one register. Built with -mavx2 -mfma -mf16c, entered where all exist.
+// Simd, AVX2 level: 8 lanes in one register. Built with -mavx2 -mfma -mf16c, entered where the CPU
+// has all three.
 #include <cpuid.h>
 #include <immintrin.h>
 

@@ -2,7 +2,7 @@
 //
 // Journey    simd_lanes -> [simd_lanes_dot]
 // Invariant  lane j of 8 sums the products k = j mod 8 in ascending order, whatever the tile, so a
-//            tile's shape changes no bit; a scaled weight is value times scale, rounded once to fp32
+//            tile's shape changes no bit; a scaled weight is value times scale, rounded once
 // Not here   V itself (simd_scalar.cc, simd_avx2.cc)
 #pragma once
 

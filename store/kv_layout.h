@@ -16,9 +16,13 @@
 namespace ember {
 
 // What a stream's rows are. Numbers are stored; those not named here are skippable.
-enum class StreamKind : uint16_t { kMlaRow = 1 };  // [latent after its norm | rotated RoPE key]
+enum class StreamKind : uint16_t {
+  kMlaRow = 1,    // [latent after its norm | rotated RoPE key], values of one dtype
+  kMlaFp8Row = 2  // [e4m3 of the latent | fp32 scale of each 128 of them | bf16 RoPE key], as bytes
+};
 enum class StreamLifetime : uint8_t { kHistory = 1, kState = 2 };
-enum class ScaleRule : uint8_t { kNone = 0 };
+// kLargest: the largest size of the values that share a scale becomes e4m3's largest, 448.
+enum class ScaleRule : uint8_t { kNone = 0, kLargest = 1 };
 
 struct Stream {
   StreamKind kind = StreamKind::kMlaRow;
@@ -26,7 +30,7 @@ struct Stream {
   DType dtype = DType::kBf16;
   ScaleRule scale_rule = ScaleRule::kNone;
   uint16_t tokens_per_row = 1;
-  uint32_t row_values = 0;
+  uint32_t row_values = 0;  // of dtype; of kMlaFp8Row: its bytes
   uint32_t row_bytes() const { return row_values * static_cast<uint32_t>(dtype_bytes(dtype)); }
   friend bool operator==(const Stream&, const Stream&) = default;
 };

@@ -38,14 +38,15 @@ Status read_streams(ByteReader& reader, uint16_t count, std::vector<Stream>& str
   for (uint16_t i = 0; i < count && !reader.failed(); ++i) {
     const auto head = reader.read<StreamHead>();
     ByteReader bytes(reader.read_bytes(head.body_bytes));
-    if (head.kind != static_cast<uint16_t>(StreamKind::kMlaRow)) continue;
+    const auto kind = static_cast<StreamKind>(head.kind);
+    if (kind != StreamKind::kMlaRow && kind != StreamKind::kMlaFp8Row) continue;
     const auto body = bytes.read<StreamBody>();
     if (!bytes.finished() || !known_dtype(body.dtype)) {
       return damaged("stream " + std::to_string(i) + " has a body of " +
                      std::to_string(head.body_bytes) + " bytes and dtype " +
                      std::to_string(static_cast<unsigned>(body.dtype)));
     }
-    streams.push_back({.kind = StreamKind::kMlaRow,
+    streams.push_back({.kind = kind,
                        .lifetime = body.lifetime,
                        .dtype = body.dtype,
                        .scale_rule = body.scale_rule,

@@ -62,14 +62,17 @@ class HfCheckpoint final : public Checkpoint {
                                                  file_name + ", but that file does not hold it"};
       }
       tensors_.emplace(name, found->second);
+      shards_[file_name].push_back(name);
     }
     origin_ = index_path;
+    has_index_ = true;
     return {};
   }
 
   Status open_single(const std::string& path) {
     EMBER_ASSIGN(const NamedTensors* tensors, open_file(path));
     tensors_ = *tensors;
+    for (const auto& [name, view] : tensors_) shards_[kSingleName].push_back(name);
     origin_ = path;
     return {};
   }
@@ -111,6 +114,15 @@ class HfCheckpoint final : public Checkpoint {
     return total;
   }
 
+  std::map<std::string, std::vector<std::string>> shards() const override { return shards_; }
+  bool has_index() const override { return has_index_; }
+
+  Result<TensorView> any_tensor(const std::string& name) const override {
+    const auto it = tensors_.find(name);
+    if (it != tensors_.end()) return it->second;
+    return Error{ErrorCode::kInvalidArgument, origin_ + ": tensor " + name + " is missing"};
+  }
+
   Result<BlockHash> fingerprint(const std::function<void(double)>& progress) const override {
     const std::string path =
         total_bytes() < kRememberFromBytes ? std::string() : remembered_path(folder_);
@@ -137,6 +149,8 @@ class HfCheckpoint final : public Checkpoint {
   std::vector<std::shared_ptr<const MappedFile>> files_;
   std::vector<std::unique_ptr<SafetensorsFile>> parsed_;
   NamedTensors tensors_;
+  std::map<std::string, std::vector<std::string>> shards_;
+  bool has_index_ = false;
 };
 
 }  // namespace

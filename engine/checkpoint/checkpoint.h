@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +28,11 @@ class Checkpoint {
   virtual bool has(const std::string& name) const = 0;
   virtual std::vector<std::string> names() const = 0;
   virtual uint64_t total_bytes() const = 0;
+  // The tensors by the file that holds them, files in order of name; a single file too.
+  virtual std::map<std::string, std::vector<std::string>> shards() const = 0;
+  virtual bool has_index() const = 0;
+  // A tensor of any dtype and shape. Errors: kInvalidArgument where it is missing.
+  virtual Result<TensorView> any_tensor(const std::string& name) const = 0;
   // XXH3-128 over names, dtypes, shapes and bytes in order of name: the same however it is sharded.
   // Reads all weights, unless they were fingerprinted before and the files' size, inode, times and
   // sampled bytes are unchanged (remembered in $XDG_CACHE_HOME/emberkv, or ~/.cache/emberkv).

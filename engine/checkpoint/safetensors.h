@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -44,5 +45,16 @@ struct TensorToWrite {
   ConstBytes bytes;
 };
 Status write_safetensors(const std::string& path, const std::vector<TensorToWrite>& tensors);
+
+// The same for tensors that are made while they are written: `make` hands its bytes, row-major and
+// in order, to `write` in pieces of any size. Errors: kIo; those of `make`.
+struct TensorToMake {
+  using Write = std::function<Status(ConstBytes)>;
+  std::string name;
+  DType dtype = DType::kBf16;
+  std::vector<size_t> shape;
+  std::function<Status(const Write&)> make;
+};
+Status stream_safetensors(const std::string& path, const std::vector<TensorToMake>& tensors);
 
 }  // namespace ember

@@ -12,11 +12,15 @@ namespace {
 
 constexpr size_t kHeaderAlignment = 8;
 
-std::vector<const TensorToWrite*> in_file_order(const std::vector<TensorToWrite>& tensors) {
-  std::vector<const TensorToWrite*> order;
+size_t tensor_bytes(const TensorToMake& tensor) {
+  return TensorView{tensor.dtype, tensor.shape, {}}.elements() * dtype_bytes(tensor.dtype);
+}
+
+std::vector<const TensorToMake*> in_file_order(const std::vector<TensorToMake>& tensors) {
+  std::vector<const TensorToMake*> order;
   order.reserve(tensors.size());
-  for (const TensorToWrite& tensor : tensors) order.push_back(&tensor);
-  std::sort(order.begin(), order.end(), [](const TensorToWrite* a, const TensorToWrite* b) {
+  for (const TensorToMake& tensor : tensors) order.push_back(&tensor);
+  std::sort(order.begin(), order.end(), [](const TensorToMake* a, const TensorToMake* b) {
     const size_t wide_a = dtype_bytes(a->dtype);
     const size_t wide_b = dtype_bytes(b->dtype);
     return wide_a != wide_b ? wide_a > wide_b : a->name < b->name;
@@ -24,11 +28,11 @@ std::vector<const TensorToWrite*> in_file_order(const std::vector<TensorToWrite>
   return order;
 }
 
-std::string header_text(const std::vector<const TensorToWrite*>& order) {
+std::string header_text(const std::vector<const TensorToMake*>& order) {
   std::string text = R"({"__metadata__":{"format":"pt"})";
   size_t offset = 0;
-  for (const TensorToWrite* tensor : order) {
-    const size_t end = offset + tensor->bytes.size();
+  for (const TensorToMake* tensor : order) {
+    const size_t end = offset + tensor_bytes(*tensor);
     text += ',';
     text += json_quote(tensor->name);
     text += R"(:{"dtype":")";
@@ -43,37 +47,55 @@ std::string header_text(const std::vector<const TensorToWrite*>& order) {
   return text;
 }
 
+Status write_all(std::ofstream& file, const std::vector<const TensorToMake*>& order) {
+  const std::string header = header_text(order);
+  const uint64_t length = header.size();
+  file.write(reinterpret_cast<const char*>(&length), sizeof length);
+  file.write(header.data(), static_cast<std::streamsize>(header.size()));
+  for (const TensorToMake* tensor : order) {
+    size_t written = 0;
+    const TensorToMake::Write write = [&](ConstBytes bytes) -> Status {
+      file.write(reinterpret_cast<const char*>(bytes.data()),
+                 static_cast<std::streamsize>(bytes.size()));
+      written += bytes.size();
+      if (!file) return Error{ErrorCode::kIo, "writing failed"};
+      return {};
+    };
+    EMBER_TRY(tensor->make(write));
+    EMBER_CHECK(written == tensor_bytes(*tensor), "a tensor's bytes do not fit its shape");
+  }
+  file.close();
+  if (!file) return Error{ErrorCode::kIo, "writing failed"};
+  return {};
+}
+
 }  // namespace
 
-Status write_safetensors(const std::string& path, const std::vector<TensorToWrite>& tensors) {
-  for (const TensorToWrite& tensor : tensors) {
-    const size_t expected =
-        TensorView{tensor.dtype, tensor.shape, {}}.elements() * dtype_bytes(tensor.dtype);
-    EMBER_CHECK(tensor.bytes.size() == expected, "a tensor's bytes do not fit its shape");
-  }
-  const std::vector<const TensorToWrite*> order = in_file_order(tensors);
-  const std::string header = header_text(order);
+Status stream_safetensors(const std::string& path, const std::vector<TensorToMake>& tensors) {
   const std::string unfinished = path + ".part";
+  Status written;
   {
     std::ofstream file(unfinished, std::ios::binary | std::ios::trunc);
-    const uint64_t length = header.size();
-    file.write(reinterpret_cast<const char*>(&length), sizeof length);
-    file.write(header.data(), static_cast<std::streamsize>(header.size()));
-    for (const TensorToWrite* tensor : order) {
-      file.write(reinterpret_cast<const char*>(tensor->bytes.data()),
-                 static_cast<std::streamsize>(tensor->bytes.size()));
-    }
-    file.close();
-    if (!file) {
-      std::remove(unfinished.c_str());
-      return Error{ErrorCode::kIo, unfinished + ": writing failed"};
-    }
+    written = write_all(file, in_file_order(tensors));
   }
-  if (std::rename(unfinished.c_str(), path.c_str()) != 0) {
-    std::remove(unfinished.c_str());
+  if (written.ok() && std::rename(unfinished.c_str(), path.c_str()) == 0) return {};
+  std::remove(unfinished.c_str());
+  if (written.ok()) {
     return Error{ErrorCode::kIo, path + ": cannot be put in place of its unfinished form"};
   }
-  return {};
+  return Error{written.error().code, unfinished + ": " + written.error().message};
+}
+
+Status write_safetensors(const std::string& path, const std::vector<TensorToWrite>& tensors) {
+  std::vector<TensorToMake> made;
+  made.reserve(tensors.size());
+  for (const TensorToWrite& tensor : tensors) {
+    made.push_back({tensor.name, tensor.dtype, tensor.shape,
+                    [bytes = tensor.bytes](const TensorToMake::Write& write) {
+                      return bytes.empty() ? Status() : write(bytes);
+                    }});
+  }
+  return stream_safetensors(path, made);
 }
 
 }  // namespace ember

@@ -147,7 +147,8 @@ Result<std::unique_ptr<Forward>> Forward::create(const ModelWeights& weights,
   EMBER_CHECK(valid_vocab > 0 && valid_vocab <= weights.config.vocab_size,
               "valid_vocab lies within the vocabulary");
   for (const LatentCacheView& view : layer_views) {
-    EMBER_CHECK(view.dtype == options.precision, "cached rows have the precision of the step");
+    EMBER_CHECK(view.dtype == options.precision || view.dtype == DType::kF8E4M3,
+                "cached rows have the precision of the step, or are fp8");
   }
   auto forward =
       std::make_unique<ModelForward>(weights, options, std::move(layer_views), valid_vocab);

@@ -22,7 +22,8 @@
 namespace ember {
 
 struct ForwardOptions {
-  DType precision = DType::kBf16;  // of activations and cached rows: kBf16 or kF32
+  // Of activations, and of cached rows that are not fp8 (the views say so): kBf16 or kF32.
+  DType precision = DType::kBf16;
   AttentionForm attention = AttentionForm::kAbsorb;
   size_t max_rows = 256;  // tokens a step
   size_t max_sequences = 8;

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/bytes.h"
+#include "kernels/latent_row.h"
 
 namespace ember {
 namespace {
@@ -35,7 +36,8 @@ std::string layout_text(const KvLayout& layout) {
   const Stream& stream = layout.stream();
   return "mla layers=" + std::to_string(layout.layers()) +
          " block_tokens=" + std::to_string(layout.block_tokens()) +
-         " row_values=" + std::to_string(stream.row_values) + " scale_rule=none";
+         " row_values=" + std::to_string(stream.row_values) +
+         " scale_rule=" + (stream.scale_rule == ScaleRule::kNone ? "none" : "largest of 128");
 }
 
 void append_framed(std::string& out, std::string_view text) {
@@ -46,7 +48,8 @@ void append_framed(std::string& out, std::string_view text) {
 // The experts' choice and the softmax shape every later latent, and are in no tensor.
 std::string routing_text(const ModelConfig& config) {
   const bool softmax = config.router_score == RouterScore::kSoftmax;
-  return std::string(softmax ? "softmax" : "sigmoid") + " groups=" + std::to_string(config.expert_groups) +
+  return std::string(softmax ? "softmax" : "sigmoid") +
+         " groups=" + std::to_string(config.expert_groups) +
          " top_groups=" + std::to_string(config.top_groups) +
          " experts_per_token=" + std::to_string(config.experts_per_token) +
          " normalize=" + (config.normalize_routes ? "yes" : "no") +
@@ -71,9 +74,14 @@ const char* form_name(AttentionForm form) {
 KvLayout model_kv_layout(const ModelConfig& config, DType cache_dtype, uint32_t block_tokens,
                          uint32_t layers_per_group) {
   Stream stream;
-  stream.kind = StreamKind::kMlaRow;
   stream.dtype = cache_dtype;
   stream.row_values = config.kv_lora_rank + config.rope_dim;
+  if (cache_dtype == DType::kF8E4M3) {
+    stream.kind = StreamKind::kMlaFp8Row;
+    stream.scale_rule = ScaleRule::kLargest;
+    const size_t bytes = latent_row_bytes(cache_dtype, config.kv_lora_rank, config.rope_dim);
+    stream.row_values = static_cast<uint32_t>(bytes);
+  }
   return KvLayout(config.layers, block_tokens, stream, layers_per_group);
 }
 

@@ -27,6 +27,7 @@ struct Identity {
   std::vector<std::pair<std::string, std::string>> fields;  // of the namespace, to explain a miss
 };
 
+// `cache_dtype`: kBf16, kF32, or kF8E4M3 for the rows of kernels/latent_row.h.
 KvLayout model_kv_layout(const ModelConfig& config, DType cache_dtype, uint32_t block_tokens,
                          uint32_t layers_per_group);
 

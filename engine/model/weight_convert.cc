@@ -61,17 +61,20 @@ void store_value(float value, DType dtype, std::byte* to, size_t index) {
 }  // namespace
 
 void widen_row(const Weight& weight, size_t row, float* to) {
-  const auto* from = static_cast<const std::byte*>(weight.data) +
-                     row * weight.cols * dtype_bytes(weight.dtype);
-  for (size_t i = 0; i < weight.cols; ++i) to[i] = load_value(from, weight.dtype, i);
-  if (weight.scales == nullptr) return;
-  if (weight.dtype == DType::kI8) {
-    for (size_t i = 0; i < weight.cols; ++i) to[i] *= weight.scales[row];
+  const size_t cols = weight.cols;
+  const auto* from =
+      static_cast<const std::byte*>(weight.data) + row * cols * dtype_bytes(weight.dtype);
+  if (weight.dtype == DType::kBf16) return simd().widen(from, to, cols);
+  if (weight.dtype == DType::kF8E4M3) {
+    const float* scales =
+        weight.scales + row / kScaleBlock * ((cols + kScaleBlock - 1) / kScaleBlock);
+    for (size_t i = 0; i < cols; i += kScaleBlock) {
+      simd().widen_e4m3(from + i, scales[i / kScaleBlock], to + i, std::min(kScaleBlock, cols - i));
+    }
     return;
   }
-  const size_t row_scales = (weight.cols + kScaleBlock - 1) / kScaleBlock;
-  const float* scales = weight.scales + row / kScaleBlock * row_scales;
-  for (size_t i = 0; i < weight.cols; ++i) to[i] *= scales[i / kScaleBlock];
+  const float scale = weight.dtype == DType::kI8 ? weight.scales[row] : 1.0f;
+  for (size_t i = 0; i < cols; ++i) to[i] = load_value(from, weight.dtype, i) * scale;
 }
 
 void widen_matrix(const Weight& weight, DType dtype, void* out) {

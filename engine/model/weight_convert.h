@@ -1,5 +1,5 @@
-// Weight conversion: values from one dtype to another, int8 by row, and the key part of kv_b for the
-// absorbed form.
+// Weight conversion: values from one dtype to another, int8 by row, and the key part of kv_b for
+// the absorbed form.
 //
 // Journey    checkpoint bytes -> [weight_convert] -> weights
 // Invariant  each value is rounded at most once (after its scale); sources may be unaligned

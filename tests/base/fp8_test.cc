@@ -13,8 +13,8 @@ namespace {
 double value_of(uint8_t bits) {
   const int exponent = (bits >> 3) & 15;
   const int mantissa = bits & 7;
-  const double size = exponent == 0 ? std::ldexp(mantissa, -9)
-                                    : std::ldexp(8 + mantissa, exponent - 10);
+  const double size =
+      exponent == 0 ? std::ldexp(mantissa, -9) : std::ldexp(8 + mantissa, exponent - 10);
   return (bits & 0x80) != 0 ? -size : size;
 }
 

@@ -35,8 +35,7 @@ struct Matrix {
     }
     for (size_t r = 0; r < n; ++r) {
       for (size_t c = 0; c < k; ++c) {
-        wide.push_back(
-            static_cast<float>(weight_at(values.data(), dtype, scales.data(), k, r, c)));
+        wide.push_back(static_cast<float>(weight_at(values.data(), dtype, scales.data(), k, r, c)));
       }
     }
   }
@@ -70,8 +69,8 @@ struct Product {
 };
 
 // Ragged in both directions: blocks that are cut, inner sizes that no vector divides.
-constexpr size_t kShapes[][3] = {{1, 5, 7},     {1, 130, 128}, {3, 257, 130}, {4, 80, 160},
-                                 {7, 31, 641},  {8, 129, 136}, {9, 208, 160}, {65, 300, 513},
+constexpr size_t kShapes[][3] = {{1, 5, 7},      {1, 130, 128}, {3, 257, 130}, {4, 80, 160},
+                                 {7, 31, 641},   {8, 129, 136}, {9, 208, 160}, {65, 300, 513},
                                  {70, 24, 1100}, {2, 1, 1}};
 
 TEST(QuantizedWeightsTest, GiveTheBitsOfTheWidenedMatrix) {
@@ -149,7 +148,7 @@ TEST(QuantizedWeightsTest, ExpertsGiveTheBitsOfWidenedOnes) {
       const Matrix& gate = parts[3 * e];
       const Matrix& up = parts[3 * e + 1];
       const Matrix& down = parts[3 * e + 2];
-      packed[e] = {gate.values.data(), up.values.data(),   down.values.data(),
+      packed[e] = {gate.values.data(), up.values.data(), down.values.data(),
                    gate.scales.data(), up.scales.data(), down.scales.data()};
       wide[e] = {gate.wide.data(), up.wide.data(), down.wide.data()};
     }

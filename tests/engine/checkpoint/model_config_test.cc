@@ -208,6 +208,9 @@ TEST_F(ModelConfigTest, EveryArchitectureIsRead) {
   const ModelConfig youtu = read("youtu");
   EXPECT_FALSE(youtu.is_moe_layer(3));
   EXPECT_TRUE(youtu.tied_head);
+  const auto kimi = with("\"deepseek_v3\"", "\"kimi_k2\"");
+  ASSERT_TRUE(kimi.ok()) << kimi.error().message;
+  EXPECT_EQ(kimi.value().router_score, RouterScore::kSigmoid);
 }
 
 TEST_F(ModelConfigTest, LayersMayBeListedByType) {

@@ -10,11 +10,11 @@ namespace {
 
 TEST(ModelSizeTest, TotalsAreThoseOfThePublishedModels) {
   const std::pair<const char*, uint64_t> totals[] = {
-      {"config_16B", 15'706'484'224},     {"v2_lite", 15'706'484'224},
-      {"config_236B", 235'741'434'880},   {"v2", 235'741'434'880},
-      {"config_671B", 671'026'419'200},   {"config_v3.1", 671'026'419'200},
-      {"v3", 671'026'419'200},            {"moonlight", 15'960'110'208},
-      {"kimi_k2", 1'026'408'232'448},     {"glm_4_7_flash", 29'943'393'920},
+      {"config_16B", 15'706'484'224},   {"v2_lite", 15'706'484'224},
+      {"config_236B", 235'741'434'880}, {"v2", 235'741'434'880},
+      {"config_671B", 671'026'419'200}, {"config_v3.1", 671'026'419'200},
+      {"v3", 671'026'419'200},          {"moonlight", 15'960'110'208},
+      {"kimi_k2", 1'026'408'232'448},   {"glm_4_7_flash", 29'943'393'920},
       {"youtu_llm_2b", 1'961'560'064},
   };
   for (const auto& [name, total] : totals) {
@@ -26,8 +26,7 @@ TEST(ModelSizeTest, TotalsAreThoseOfThePublishedModels) {
 }
 
 TEST(ModelSizeTest, ATokenVisitsItsOwnExpertsOnly) {
-  const auto config =
-      load_model_config_file(EMBER_SOURCE_DIR "/configs/models/config_671B.json");
+  const auto config = load_model_config_file(EMBER_SOURCE_DIR "/configs/models/config_671B.json");
   const ParameterCount count = count_parameters(config.value());
   EXPECT_EQ(count.total - count.active, uint64_t{58} * (256 - 8) * 3 * 7168 * 2048);
 }

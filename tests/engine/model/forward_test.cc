@@ -31,7 +31,7 @@ std::vector<float> as_floats(const std::vector<std::byte>& bytes) {
 }
 
 TEST_F(ForwardTest, Fp32AgreesWithThePlainReference) {
-  for (uint64_t seed = 0; seed < kRandomModels; ++seed) {
+  for (uint64_t seed = 0; seed < kRandomShapes; ++seed) {
     const std::string folder = model(seed, seed % 2 == 0 ? DType::kBf16 : DType::kF32);
     for (const AttentionForm form : kForms) {
       ModelHarness fast(folder, DType::kF32, form);

@@ -11,15 +11,16 @@ constexpr double kFp32Bar = 1e-4;
 constexpr AttentionForm kForms[] = {AttentionForm::kAbsorb, AttentionForm::kNaive};
 
 // A folder under tests/data, and what the reference shows for its three prompts when it runs in
-// bf16 itself: per cent, median over positions. It did not run v3_fp8 in bf16: v3's figures stand in.
+// bf16 itself: per cent, median over positions. It did not run v3_fp8 in bf16: v3's figures stand
+// in for it.
 struct Golden {
   const char* name;
   double reference_per_cent[3];
 };
 
 constexpr Golden kGoldens[] = {
-    {"v3", {1.0, 3.3, 4.7}},       {"v3_fp8", {1.0, 3.3, 4.7}},    {"v2", {2.7, 4.2, 4.0}},
-    {"v2_lite", {1.4, 2.4, 2.4}},  {"moonlight", {0.8, 1.7, 2.0}}, {"glm_lite", {1.0, 1.6, 2.6}},
+    {"v3", {1.0, 3.3, 4.7}},      {"v3_fp8", {1.0, 3.3, 4.7}},    {"v2", {2.7, 4.2, 4.0}},
+    {"v2_lite", {1.4, 2.4, 2.4}}, {"moonlight", {0.8, 1.7, 2.0}}, {"glm_lite", {1.0, 1.6, 2.6}},
     {"youtu", {1.0, 1.4, 1.4}},
 };
 
@@ -48,9 +49,9 @@ TEST_P(GoldenTest, Fp32LogitsAgreeAtEveryPosition) {
   for (const AttentionForm form : kForms) {
     ModelHarness model(folder(), DType::kF32, form);
     for (int i = 0; i < 3; ++i) {
-      const double error = worst_row_error(model.run(prompt(i), 64).logits,
-                                           expected("logits", static_cast<size_t>(i)),
-                                           model.config().vocab_size);
+      const double error =
+          worst_row_error(model.run(prompt(i), 64).logits,
+                          expected("logits", static_cast<size_t>(i)), model.config().vocab_size);
       EXPECT_LE(error, kFp32Bar) << "prompt " << i;
       RecordProperty("error_" + std::to_string(i), std::to_string(error));
     }

@@ -27,13 +27,13 @@ T must(Result<T> result) {
 }  // namespace
 
 ModelHarness::ModelHarness(const std::string& folder, DType precision, AttentionForm form,
-                           int workers) {
-  CpuDeviceOptions options;
-  options.workers = workers;
-  device_ = make_cpu_device(options);
+                           const HarnessOptions& options) {
+  device_ = make_cpu_device({.workers = options.workers});
+  const DType cache_dtype = options.fp8_cache ? DType::kF8E4M3 : precision;
   const ModelConfig config = must(load_model_config(folder));
-  weights_ = must(load_weights(must(Checkpoint::open(folder)), config, precision, *device_, {}));
-  layout_ = model_kv_layout(config, precision, kBlockTokens, 1);
+  weights_ = must(load_weights(must(Checkpoint::open(folder)), config, precision, *device_, {},
+                               options.weights));
+  layout_ = model_kv_layout(config, cache_dtype, kBlockTokens, 1);
   const size_t blocks = kTokensPerSequence / kBlockTokens;
   pool_ = must(device_->allocate(kSequences * blocks * layout_.block_bytes()));
   // Neighbouring blocks of a sequence lie apart, as they do in a used pool.
@@ -50,7 +50,7 @@ ModelHarness::ModelHarness(const std::string& folder, DType precision, Attention
     view.slot_bytes = layout_.block_bytes();
     view.layer_offset = layout_.layer_offset(layer);
     view.row_bytes = layout_.row_bytes();
-    view.dtype = precision;
+    view.dtype = cache_dtype;
     view.block_tokens = kBlockTokens;
     views.push_back(view);
   }

@@ -26,10 +26,19 @@ struct ModelRun {
   friend bool operator==(const ModelRun&, const ModelRun&) = default;
 };
 
+struct HarnessOptions {
+  int workers = 2;
+  WeightForm weights = WeightForm::kStored;
+  bool fp8_cache = false;
+};
+
 class ModelHarness {
  public:
   // Aborts the test program when the model can not be loaded: its files are the tests' own.
-  ModelHarness(const std::string& folder, DType precision, AttentionForm form, int workers = 2);
+  ModelHarness(const std::string& folder, DType precision, AttentionForm form, int workers = 2)
+      : ModelHarness(folder, precision, form, HarnessOptions{.workers = workers}) {}
+  ModelHarness(const std::string& folder, DType precision, AttentionForm form,
+               const HarnessOptions& options);
 
   const ModelConfig& config() const { return weights_->config; }
   const ModelWeights& weights() const { return *weights_; }

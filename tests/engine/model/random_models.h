@@ -9,9 +9,10 @@
 
 namespace ember::testing {
 
-// Three layers; heads odd, N != V, C no multiple of a vector. `seed` chooses the variant: q_lora or
-// not, YaRN (with mscale != mscale_all_dim) or not, groups or not, shared experts 0 to 2, tied or
-// not.
+// Heads odd, N != V, C no multiple of a vector. `seed` chooses the variant: q_lora or not, YaRN
+// (with mscale != mscale_all_dim) or not, groups or not, shared experts 0 to 2, tied or not. From
+// seed 4 on: softmax routing, a deep dense prefix with experts in every second layer, one head, and
+// sizes beyond one block of fp8 weights that no block divides.
 inline ModelConfig random_model_config(uint64_t seed) {
   ModelConfig config;
   config.model_type = "deepseek_v3";
@@ -43,9 +44,24 @@ inline ModelConfig random_model_config(uint64_t seed) {
   config.yarn.original_positions = 32;
   config.yarn.mscale = 0.8;
   config.yarn.mscale_all_dim = 1.2;
+  if (seed >= 4) {
+    config.router_score = seed % 2 == 0 ? RouterScore::kSoftmax : RouterScore::kSigmoid;
+    config.model_type = seed % 2 == 0 ? "deepseek_v2" : "deepseek_v3";
+    config.normalize_routes = seed % 4 < 2;
+    config.layers = 6;
+    config.first_dense_layers = 3;
+    config.moe_layer_freq = 2;
+    config.heads = seed % 4 == 0 ? 1 : 7;
+    config.hidden = 136;
+    config.moe_inner = 132;
+    config.dense_inner = 264;
+    config.value_dim = 40;
+    config.tied_head = false;
+  }
   return config;
 }
 
-inline constexpr uint64_t kRandomModels = 4;
+inline constexpr uint64_t kRandomModels = 4;      // of three layers
+inline constexpr uint64_t kRandomShapes = 8;      // the larger ones as well
 
 }  // namespace ember::testing
