@@ -137,13 +137,14 @@ class Bench {
   Bench& operator=(const Bench&) = delete;
 
   void run() {
-    if (options_.part != "speed") {
-      bulk();
-      churn();
-      evicting_churn();
-      interactive();
-    }
-    if (options_.part != "amplification") {
+    const auto asked = [&](const char* part, const char* whole) {
+      return options_.part == "all" || options_.part == whole || options_.part == part;
+    };
+    if (asked("bulk", "amplification")) bulk();
+    if (asked("churn", "amplification")) churn();
+    if (asked("eviction", "amplification")) evicting_churn();
+    if (asked("interactive", "amplification")) interactive();
+    if (asked("speed", "speed")) {
       for (const uint32_t kib : {64u, 256u, 1024u}) speed(kib);
     }
     if (options_.json) std::printf("%s\n", report_.dump(2).c_str());
@@ -161,15 +162,25 @@ class Bench {
 
   void amplification(const char* use, const DiskTierStats& before, const DiskTierStats& after) {
     const auto accepted = static_cast<double>(after.accepted_bytes - before.accepted_bytes);
-    const auto written = static_cast<double>(after.written_bytes - before.written_bytes);
-    const auto again = static_cast<double>(after.rewritten_bytes - before.rewritten_bytes);
-    report_["write_amplification"][use] = {{"written_over_accepted", written / accepted},
-                                           {"rewritten_over_accepted", again / accepted},
+    const auto share = [&](uint64_t DiskTierStats::*bytes) {
+      return static_cast<double>(after.*bytes - before.*bytes) / accepted;
+    };
+    const double written = share(&DiskTierStats::written_bytes);
+    const double again = share(&DiskTierStats::rewritten_bytes);
+    const double blobs = share(&DiskTierStats::written_blob_bytes);
+    const double tables = share(&DiskTierStats::written_table_bytes);
+    report_["write_amplification"][use] = {{"written_over_accepted", written},
+                                           {"rewritten_over_accepted", again},
+                                           {"frames_over_accepted", blobs - again - 1},
+                                           {"tables_over_accepted", tables},
+                                           {"other_over_accepted", written - blobs - tables},
                                            {"retired_epochs", after.retired_epochs},
+                                           {"crowded_epochs", after.crowded_epochs},
                                            {"accepted_bytes", accepted}};
     if (options_.json) return;
-    std::printf("write amplification, %-50s %.3f (rewritten %.3f, %s accepted)\n", use,
-                written / accepted, again / accepted,
+    std::printf("write amplification, %-50s %.3f: put again %.3f, frames %.3f, tables %.3f, "
+                "manifests and others %.3f; %s accepted\n",
+                use, written, again, blobs - again - 1, tables, written - blobs - tables,
                 human_bytes(static_cast<uint64_t>(accepted)).c_str());
     std::fflush(stdout);
   }

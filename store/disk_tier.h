@@ -68,6 +68,8 @@ struct DiskTierStats {
   // Since opening:
   uint64_t accepted_bytes = 0;     // payload of puts
   uint64_t written_bytes = 0;      // to files
+  uint64_t written_blob_bytes = 0;   // of those, groups: accepted, put again, their keys and frames
+  uint64_t written_table_bytes = 0;  // and metadata: flushed and compacted
   uint64_t retired_epochs = 0;     // all of them, for whatever reason
   uint64_t crowded_epochs = 0;     // of those, rewritten because they had too many files
   uint64_t rewritten_bytes = 0;    // live groups put again

@@ -221,7 +221,10 @@ DiskTierStats DiskTierImpl::stats() const {
   stats.ballast_bytes = ballast_.held_bytes();
   stats.file_bytes = ledger.file_bytes();
   stats.limit_bytes = options_.limit_bytes;
-  stats.written_bytes = ledger.written_bytes();
+  const FileLedger::Written written = ledger.written();
+  stats.written_bytes = written.bytes();
+  stats.written_blob_bytes = written.blob_bytes;
+  stats.written_table_bytes = written.table_bytes;
   std::string trouble = seam_.health->text();
   {
     std::shared_lock hold(db_mutex_);

@@ -102,7 +102,7 @@ class LimitedWriter final : public rocksdb::FSWritableFileOwnerWrapper {
   IOStatus settle(IOStatus status, uint64_t size, uint64_t written) {
     if (status.ok()) {
       size_ = std::max(size_, size);
-      ledger_->add_written(written);
+      ledger_->add_written(path_, written);
       return status;
     }
     // Some of it may have reached the file before the error.
@@ -188,9 +188,16 @@ void FileLedger::rename(const std::string& from, const std::string& to) {
   set_locked(to, size);
 }
 
-void FileLedger::add_written(uint64_t bytes) {
+void FileLedger::add_written(std::string_view path, uint64_t bytes) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
   MutexLock lock(mutex_);
-  written_bytes_ += bytes;
+  if (name.ends_with(".blob")) {
+    written_.blob_bytes += bytes;
+  } else if (name.ends_with(".sst")) {
+    written_.table_bytes += bytes;
+  } else {
+    written_.other_bytes += bytes;
+  }
 }
 
 void FileLedger::set_limit_bytes(uint64_t bytes) {
@@ -213,9 +220,9 @@ uint64_t FileLedger::rewritable_bytes() const {
   return rewritable_bytes_;
 }
 
-uint64_t FileLedger::written_bytes() const {
+FileLedger::Written FileLedger::written() const {
   MutexLock lock(mutex_);
-  return written_bytes_;
+  return written_;
 }
 
 uint64_t FileLedger::size_of(const std::string& path) const {

@@ -32,7 +32,7 @@ class FileLedger {
   void set(const std::string& path, uint64_t size);
   void remove(const std::string& path);
   void rename(const std::string& from, const std::string& to);
-  void add_written(uint64_t bytes);
+  void add_written(std::string_view path, uint64_t bytes);
 
   void set_limit_bytes(uint64_t bytes);
   uint64_t limit_bytes() const;
@@ -40,7 +40,14 @@ class FileLedger {
   // Of tables and logs: what flushing or compacting may write a second time before it deletes the
   // first.
   uint64_t rewritable_bytes() const;
-  uint64_t written_bytes() const;
+  // By kind of file, since this ledger was made.
+  struct Written {
+    uint64_t blob_bytes = 0;
+    uint64_t table_bytes = 0;
+    uint64_t other_bytes = 0;  // manifests, logs, options
+    uint64_t bytes() const { return blob_bytes + table_bytes + other_bytes; }
+  };
+  Written written() const;
   uint64_t size_of(const std::string& path) const;
   uint64_t bytes_of(std::string_view extension) const;  // Cost: linear in the files
 
@@ -52,7 +59,7 @@ class FileLedger {
   uint64_t limit_bytes_ EMBER_GUARDED_BY(mutex_);
   uint64_t file_bytes_ EMBER_GUARDED_BY(mutex_) = 0;
   uint64_t rewritable_bytes_ EMBER_GUARDED_BY(mutex_) = 0;
-  uint64_t written_bytes_ EMBER_GUARDED_BY(mutex_) = 0;
+  Written written_ EMBER_GUARDED_BY(mutex_);
   std::map<std::string, uint64_t> sizes_ EMBER_GUARDED_BY(mutex_);
 };
 

@@ -47,7 +47,7 @@ TEST_F(LimitedFileSystemTest, RefusesTheAppendThatWouldPassTheLimit) {
   EXPECT_TRUE(append(*file, 400).ok());
   EXPECT_EQ(bytes_below(folder_.path()), 1000u);
   EXPECT_EQ(files->ledger().file_bytes(), 1000u);
-  EXPECT_EQ(files->ledger().written_bytes(), 1000u);
+  EXPECT_EQ(files->ledger().written().bytes(), 1000u);
 }
 
 TEST_F(LimitedFileSystemTest, CountsWhatWasThereBefore) {
