@@ -45,8 +45,8 @@ DiskFamilies disk_families(const DiskTierOptions& options) {
   rocksdb::ColumnFamilyOptions& meta = families.meta;
   meta.write_buffer_size = std::clamp<uint64_t>(memtables / 16, 64u << 10, 16 * kMiB);
   meta.target_file_size_base = std::clamp<uint64_t>(options.limit_bytes / 64, 256u << 10, 8 * kMiB);
-  // Each flush brings a few rows for hashes all over: merged into one sorted level, every few of them
-  // would write all metadata again. Runs of like size are merged with each other instead.
+  // Each flush brings a few rows for hashes all over. Merged into one sorted level, every few of
+  // them would write all metadata again; so runs of like size are merged with each other instead.
   meta.compaction_style = rocksdb::kCompactionStyleUniversal;
   meta.compaction_options_universal.max_size_amplification_percent = 100;
   meta.level0_file_num_compaction_trigger = 8;
