@@ -188,21 +188,27 @@ class BlockCache {
   // --- a request
   // Tokens of `prompt` that are known to the request's scope, at most prompt.size() - 1, by the
   // best tier of their block.
+  struct TierRun {
+    Tier tier = Tier::kDevice;
+    size_t tokens = 0;
+  };
   struct Match {
     size_t tokens = 0;
     std::array<uint64_t, kTierCount> tokens_by_tier{};
+    std::vector<TierRun> runs;  // the same, from the prompt's front on
     // After opening a large store: it is being asked for more of this prompt. Match again after a
     // completion, or do with what there is.
     bool looking_up = false;
   };
   virtual Match match(TokenSpan prompt, const RequestScope& scope = {}) = 0;
   // Leases slots for `max_tokens` tokens and begins to restore the first `restore_tokens` of
-  // `prompt` (at most what match said; 0: compute all). Errors: kCapacity when leases of others
-  // leave too few slots; kInvalidArgument when it could never fit, or the scope is refused
-  // (check_request_scope).
+  // `prompt` (at most what match said; 0: compute all), for at most `patience_us` (0: as long as a
+  // slow disk is waited for). Errors: kCapacity when leases of others leave too few slots;
+  // kInvalidArgument when it could never fit, or the scope is refused (check_request_scope).
   virtual Result<std::unique_ptr<Chain>> open_chain(TokenSpan prompt, size_t restore_tokens,
                                                     size_t max_tokens,
-                                                    const RequestScope& scope = {}) = 0;
+                                                    const RequestScope& scope = {},
+                                                    int64_t patience_us = 0) = 0;
   // The latents of `tokens`, which follow the first chain.length() tokens, are in their slots now.
   // Full blocks enter the index, in the scope with which the chain was opened, and are offloaded in
   // the background.

@@ -73,6 +73,17 @@ void add_attention(CLI::App& app, AttentionForm& target) {
       ->check(CLI::IsMember({"absorb", "naive"}));
 }
 
+void add_restore(CLI::App& app, RestorePolicy& target) {
+  app.add_option_function<std::string>(
+         "--restore",
+         [&target](const std::string& text) {
+           target = text == "always" ? RestorePolicy::kAlways : RestorePolicy::kByCost;
+         },
+         "Which known tokens are restored: cost (those that save time, by what was measured) or "
+         "always (default: cost)")
+      ->check(CLI::IsMember({"cost", "always"}));
+}
+
 void add_engine_flags(CLI::App& app, EngineFlags& flags) {
   app.add_option("--model", flags.model, "Folder of the model, in Hugging Face's form")
       ->required()
@@ -93,6 +104,7 @@ void add_engine_flags(CLI::App& app, EngineFlags& flags) {
       ->check(one_or_more());
   app.add_option("--workers", flags.workers, "Threads that compute (default: one for each core)")
       ->check(CLI::Range(1, 1024));
+  add_restore(app, flags.restore);
   app.add_option("--template", flags.template_name,
                  "Chat template, as deepseek-v3 (default: found by comparing the model's)")
       ->type_name("NAME");

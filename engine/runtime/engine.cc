@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/checkpoint/checkpoint.h"
+#include "engine/checkpoint/model_size.h"
 #include "engine/model/forward.h"
 #include "engine/model/weights.h"
 #include "store/ram_plan.h"
@@ -149,6 +150,9 @@ Status EngineImpl::open_forward() {
   scheduler.max_running = kMaxRunning;
   scheduler.context_tokens = context_tokens_;
   scheduler.stop_ids = config().eos_ids;
+  scheduler.restore = options_.restore;
+  scheduler.costs = guessed_prior(count_parameters(config()).active, layout_.token_bytes(),
+                                  options_.chunk_tokens, device_->worker_count());
   scheduler_ = Scheduler::create(*device_, *cache_, *forward_, std::move(scheduler));
   return {};
 }

@@ -40,6 +40,7 @@ struct EngineOptions {
   AttentionForm attention = AttentionForm::kAbsorb;
   int workers = 0;  // 0: every core
   bool need_tokenizer = true;
+  RestorePolicy restore = RestorePolicy::kByCost;
   // Told of loading and of each request's prompt; may be empty. `done` is in [0, 1].
   std::function<void(std::string_view what, double done)> progress;
 };

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <deque>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "engine/runtime/restore_plan.h"
 #include "engine/runtime/sequence.h"
 #include "engine/runtime/single_flight.h"
 
@@ -23,6 +23,7 @@ class SchedulerImpl final : public Scheduler {
         cache_(cache),
         forward_(forward),
         options_(std::move(options)),
+        costs_(options_.costs),
         clock_(options_.clock != nullptr ? *options_.clock : system_clock()) {
     running_.reserve(options_.max_running);
     step_.reserve(options_.max_running);
@@ -61,7 +62,10 @@ class SchedulerImpl final : public Scheduler {
   void admit();
   bool admit_one(std::unique_ptr<Sequence>& place, const BlockCache::Match& match,
                  int64_t start_us);
+  RestorePlan plan_for(const Sequence& sequence, const BlockCache::Match& match);
   void notice_restored();
+  void learn_restore(const Sequence& sequence);
+  void learn_compute(const Sequence& sequence);
   void submit_step();
   void add_to_step(Sequence& sequence, size_t tokens);
   void finish_step(const Status& status);
@@ -77,12 +81,15 @@ class SchedulerImpl final : public Scheduler {
   BlockCache& cache_;
   Forward& forward_;
   SchedulerOptions options_;
+  CostModel costs_;
+  RestoreProbe probe_;
   const Clock& clock_;
   std::deque<std::unique_ptr<Sequence>> queued_;
   std::vector<std::unique_ptr<Sequence>> running_;
   uint64_t next_id_ = 1;
   std::unordered_map<Ticket, std::function<void(const Status&)>> watched_;
   Ticket step_ticket_;
+  int64_t step_began_us_ = 0;
   std::vector<StepSequence> step_;
   std::vector<Sequence*> step_members_;
   std::array<Completion, 64> completions_;
@@ -176,9 +183,11 @@ void SchedulerImpl::admit() {
 bool SchedulerImpl::admit_one(std::unique_ptr<Sequence>& place, const BlockCache::Match& match,
                               int64_t start_us) {
   Sequence& sequence = *place;
-  const RestorePlan plan = plan_restore(sequence.prompt_tokens, match);
+  const RestorePlan plan = plan_for(sequence, match);
+  const bool patient = options_.restore == RestorePolicy::kAlways;
   auto chain = cache_.open_chain(sequence.request.prompt, plan.restore_tokens,
-                                 sequence.limit_tokens, sequence.request.scope);
+                                 sequence.limit_tokens, sequence.request.scope,
+                                 patient ? 0 : std::llround(plan.patience_us));
   const bool full = !chain.ok() && chain.error().code == ErrorCode::kCapacity;
   if (full && (!running_.empty() || cache_.busy())) return false;
   sequence.outcome.ttft.queue_us = start_us - sequence.submitted_us;
@@ -188,9 +197,20 @@ bool SchedulerImpl::admit_one(std::unique_ptr<Sequence>& place, const BlockCache
     return true;
   }
   sequence.chain = std::move(chain).value();
+  sequence.plan = plan;
+  sequence.outcome.skipped_tokens = plan.skipped_tokens;
+  sequence.outcome.predicted_restore_us = std::llround(plan.restore_us);
+  sequence.outcome.predicted_compute_us = std::llround(plan.compute_us);
   sequence.phase = Phase::kRestoring;
   running_.push_back(std::move(place));
   return true;
+}
+
+RestorePlan SchedulerImpl::plan_for(const Sequence& sequence, const BlockCache::Match& match) {
+  if (options_.restore == RestorePolicy::kByCost) {
+    return probe_.plan(sequence.prompt_tokens, match, costs_);
+  }
+  return plan_restore(sequence.prompt_tokens, match, costs_, options_.restore);
 }
 
 void SchedulerImpl::notice_restored() {
@@ -204,7 +224,26 @@ void SchedulerImpl::notice_restored() {
                                         sequence->outcome.ttft.queue_us -
                                         sequence->outcome.ttft.match_us;
     sequence->phase = Phase::kPrefill;
+    learn_restore(*sequence);
   }
+}
+
+// Damage says nothing of how long reading takes.
+void SchedulerImpl::learn_restore(const Sequence& sequence) {
+  const RestoreReport& report = sequence.outcome.restore;
+  if (report.damaged_blocks > 0) return;
+  if (report.total() >= sequence.plan.restore_tokens) {
+    costs_.saw_restore(report.restored_tokens, report.restore_us);
+  } else {
+    costs_.saw_cut_restore(sequence.plan.from, report.restore_us);
+  }
+}
+
+// From steps that one prompt has nearly for itself.
+void SchedulerImpl::learn_compute(const Sequence& sequence) {
+  const size_t others = step_members_.size() - 1;
+  if (sequence.phase != Phase::kPrefill || 8 * others > sequence.in_step) return;
+  costs_.saw_compute(sequence.in_step, sequence.computed, clock_.now_us() - step_began_us_);
 }
 
 void SchedulerImpl::add_to_step(Sequence& sequence, size_t tokens) {
@@ -237,7 +276,9 @@ void SchedulerImpl::submit_step() {
     add_to_step(*sequence, tokens);
     rows -= tokens;
   }
-  if (!step_.empty()) step_ticket_ = device_.submit(forward_.build(step_));
+  if (step_.empty()) return;
+  step_began_us_ = clock_.now_us();
+  step_ticket_ = device_.submit(forward_.build(step_));
 }
 
 void SchedulerImpl::finish_step(const Status& status) {
@@ -252,6 +293,7 @@ void SchedulerImpl::finish_step(const Status& status) {
       finish(sequence, FinishReason::kFailed, status);
       continue;
     }
+    learn_compute(sequence);
     if (sequence.request.use_cache) cache_.commit(*sequence.chain, step_[i].tokens);
     sequence.computed += sequence.in_step;
     if (sequence.phase == Phase::kPrefill && sequence.request.on_prefill) {

@@ -7,7 +7,7 @@
 //            every request ends in exactly one on_done; a prefix that one request is computing is
 //            computed by no second one (engine/runtime/single_flight.h)
 // Threads    engine thread only
-// Not here   conversations (engine/runtime/chat_session.h)
+// Not here   what a hit must save to be taken (engine/runtime/restore_plan.h), conversations (engine/runtime/chat_session.h)
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "engine/model/forward.h"
 #include "engine/runtime/request.h"
+#include "engine/runtime/restore_plan.h"
 #include "kernels/device.h"
 #include "store/block_cache.h"
 
@@ -29,6 +30,8 @@ struct SchedulerOptions {
   size_t max_queued = 64;     // requests that wait; more are refused with kBusy
   size_t context_tokens = 0;  // prompt and answer together
   std::vector<uint32_t> stop_ids;
+  RestorePolicy restore = RestorePolicy::kByCost;
+  CostPrior costs = {};
   const Clock* clock = nullptr;  // null: the system's
 };
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/runtime/request.h"
+#include "engine/runtime/restore_plan.h"
 #include "prefix_index/token.h"
 #include "store/block_cache.h"
 
@@ -31,6 +32,7 @@ struct Sequence {
   uint64_t awaited_id = 0;
   size_t awaited_tokens = 0;
   std::unique_ptr<Chain> chain;
+  RestorePlan plan;
   Outcome outcome;
   int64_t submitted_us = 0;
   int64_t restored_us = 0;

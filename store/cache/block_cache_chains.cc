@@ -36,7 +36,10 @@ BlockCache::Match BlockCacheImpl::match(TokenSpan prompt, const RequestScope& sc
   size_t rest = found.tokens;
   for (BlockId block : found.blocks) {
     const size_t agree = std::min<size_t>(rest, layout_.block_tokens());
-    match.tokens_by_tier[static_cast<size_t>(best_tier(block))] += agree;
+    const Tier tier = best_tier(block);
+    match.tokens_by_tier[static_cast<size_t>(tier)] += agree;
+    if (match.runs.empty() || match.runs.back().tier != tier) match.runs.push_back({tier, 0});
+    match.runs.back().tokens += agree;
     rest -= agree;
   }
   return match;
@@ -50,7 +53,8 @@ Tier BlockCacheImpl::best_tier(BlockId block) const {
 
 Result<std::unique_ptr<Chain>> BlockCacheImpl::open_chain(TokenSpan prompt, size_t restore_tokens,
                                                           size_t max_tokens,
-                                                          const RequestScope& scope) {
+                                                          const RequestScope& scope,
+                                                          int64_t patience_us) {
   EMBER_ASSIGN(const ChainScope asked, chain_scope(scope));
   const size_t span = layout_.block_tokens();
   const size_t total = (std::max(max_tokens, prompt.size()) + span - 1) / span;
@@ -76,7 +80,9 @@ Result<std::unique_ptr<Chain>> BlockCacheImpl::open_chain(TokenSpan prompt, size
   }
   foresee(*chain, prompt);
   chain->set_slots(std::move(*slots));
-  chain->start(prompt, match_us, clock_.now_us() + context_.tuning.restore_deadline_us);
+  const int64_t longest_us = context_.tuning.restore_deadline_us;
+  if (patience_us <= 0 || patience_us > longest_us) patience_us = longest_us;
+  chain->start(prompt, match_us, clock_.now_us() + patience_us);
   pump();
   return std::unique_ptr<Chain>(std::move(chain));
 }

@@ -41,8 +41,8 @@ class BlockCacheImpl final : public BlockCache {
 
   Match match(TokenSpan prompt, const RequestScope& scope = {}) override;
   Result<std::unique_ptr<Chain>> open_chain(TokenSpan prompt, size_t restore_tokens,
-                                            size_t max_tokens,
-                                            const RequestScope& scope = {}) override;
+                                            size_t max_tokens, const RequestScope& scope = {},
+                                            int64_t patience_us = 0) override;
   void commit(Chain& chain, TokenSpan tokens) override;
   void commit_tail(Chain& chain) override;
   void hint(Chain& chain, const UseHint& hint) override;

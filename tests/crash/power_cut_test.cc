@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <ostream>
 #include <thread>
 
 #include "tests/crash/store_story.h"
@@ -84,6 +85,7 @@ TEST(PowerCutTest, WhatWasDurableIsThereAndRight) {
 struct Planted {
   const char* name;
   SwallowSync swallow;
+  friend void PrintTo(const Planted& planted, std::ostream* out) { *out << planted.name; }
 };
 
 bool below(const std::string& path, const char* part, const char* end) {

@@ -32,6 +32,7 @@ EngineOptions engine_options(const EngineFlags& flags) {
   options.layers_per_group = flags.layers_per_group;
   options.attention = flags.attention;
   options.workers = flags.workers;
+  options.restore = flags.restore;
   return options;
 }
 

@@ -30,6 +30,7 @@ struct EngineFlags {
   uint32_t chunk_tokens = 256;
   uint32_t layers_per_group = 0;
   int workers = 0;
+  RestorePolicy restore = RestorePolicy::kByCost;
   AttentionForm attention = AttentionForm::kAbsorb;
   std::string template_name;     // empty: chosen by comparison
   std::optional<bool> thinking;  // without a value as the template has it

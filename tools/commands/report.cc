@@ -34,12 +34,15 @@ void add_outcome(Json& json, const Outcome& outcome, int64_t before_us) {
         outcome.restore.restored_tokens[static_cast<size_t>(tier)];
   }
   json["computed_tokens"] = outcome.computed_tokens;
+  json["skipped_tokens"] = outcome.skipped_tokens;
   json["damaged_blocks"] = outcome.restore.damaged_blocks;
   json["ttft_ms"] = ms(before_us + outcome.ttft.total_us());
   json["ttft_parts_ms"] = {{"queue", ms(before_us + outcome.ttft.queue_us)},
                            {"match", ms(outcome.ttft.match_us)},
                            {"restore", ms(outcome.ttft.restore_us)},
                            {"prefill", ms(outcome.ttft.prefill_us)}};
+  json["predicted_ms"] = {{"restore", ms(outcome.predicted_restore_us)},
+                          {"prefill", ms(outcome.predicted_compute_us)}};
   json["decode_tokens_per_s"] = decode_tokens_per_s(outcome);
 }
 
