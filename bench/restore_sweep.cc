@@ -1,5 +1,5 @@
-// Restore sweep: time to the first token of a prompt that is computed, against one that is known, by
-// its length and by the tier that has it. A table, and a plot of the same.
+// Restore sweep: time to the first token of a prompt that is computed, against one that is known,
+// by its length and by the tier that has it. A table, and a plot of the same.
 //
 // Usage: restore_sweep [MODEL_FOLDER [PLOT.svg]]    (the demo model by default, no plot)
 #include <algorithm>

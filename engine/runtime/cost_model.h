@@ -1,12 +1,12 @@
-// Cost model: what it takes to restore tokens from a tier and to compute them, learned while serving.
+// Cost model: what it takes to restore tokens from a tier and to compute them, learned at work.
 //
 // Journey    scheduler (what happened) -> [cost_model] -> restore_plan (what it would take)
 // Invariant  pure of clocks: it is told durations; estimates are finite and not negative
 // Threads    engine thread only
 // Not here   what follows from it (restore_plan.h)
 //
-// T_restore(n) = start + bytes(n) / rate, for each tier; T_compute(n, p) = steps * start + n at a rate
-// that falls with the position p, since attention reads all rows before it.
+// T_restore(n) = start + bytes(n) / rate, for each tier; T_compute(n, p) = steps * start + n at a
+// rate that falls with the position p, since attention reads all rows before it.
 #pragma once
 
 #include <array>

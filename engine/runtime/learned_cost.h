@@ -1,5 +1,5 @@
-// Learned cost: a duration as a sum of up to three terms (a start, a share for each unit, ...), whose
-// coefficients are learned from what durations turned out to be.
+// Learned cost: a duration as a sum of up to three terms (a start, a share for each unit, ...),
+// whose coefficients are learned from what durations turned out to be.
 //
 // Journey    none; cost_model is made of these
 // Invariant  coefficients are never negative; without an observation they are the prior's
@@ -7,8 +7,8 @@
 //
 // Least squares of the relative error, so that short durations count as much as long ones. Old
 // observations fade. One that is off by more than twice is half believed, since machines stall now
-// and then; the second in a row in the same direction means that the world has changed: all is forgotten
-// but how the terms were to each other, which is where learning begins.
+// and then; the second in a row in the same direction means that the world has changed: all is
+// forgotten but how the terms were to each other, which is where learning begins.
 #pragma once
 
 #include <array>

@@ -39,7 +39,7 @@ struct Outcome {
   uint64_t prompt_tokens = 0;
   uint64_t computed_tokens = 0;  // of the prompt; restored + computed = prompt
   uint64_t awaited_tokens = 0;   // of the prompt that another request was just computing
-  uint64_t skipped_tokens = 0;   // of the prompt that were known: restoring them would not have paid
+  uint64_t skipped_tokens = 0;   // known, and computed: restoring them would not have paid
   RestoreReport restore;
   int64_t predicted_restore_us = 0;  // of what was restored; ttft.restore_us is what it took
   int64_t predicted_compute_us = 0;  // of the prompt's rest; ttft.prefill_us is what it took

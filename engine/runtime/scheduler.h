@@ -7,7 +7,7 @@
 //            every request ends in exactly one on_done; a prefix that one request is computing is
 //            computed by no second one (engine/runtime/single_flight.h)
 // Threads    engine thread only
-// Not here   what a hit must save to be taken (engine/runtime/restore_plan.h), conversations (engine/runtime/chat_session.h)
+// Not here   whether a hit pays (engine/runtime/restore_plan.h), conversations (chat_session.h)
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Costs are learned from what happened: exactly without noise, closely with it, anew after a change.
+// Costs are learned from what happened: closely, also from mixtures, and anew after a change.
 #include "engine/runtime/cost_model.h"
 
 #include <gtest/gtest.h>

@@ -154,8 +154,8 @@ void expect_little_regret(bool changes) {
     taken += judgement.taken;
     over += judgement.regret() > 0.05 ? 1 : 0;
   }
-  std::printf("worst regret %.2f %%; %d of %d profitable hits taken (%.2f %%)\n", 100 * worst, taken,
-              profitable, 100.0 * taken / profitable);
+  std::printf("worst regret %.2f %%; %d of %d profitable hits taken (%.2f %%)\n", 100 * worst,
+              taken, profitable, 100.0 * taken / profitable);
 }
 
 TEST(RestoreRegretTest, NearlyWhatTheOracleTakesColdStartIncluded) { expect_little_regret(false); }
