@@ -19,7 +19,7 @@
 namespace ember {
 
 inline constexpr size_t kDemoQuestions = 10;
-inline constexpr size_t kDemoRightAnswers = 7;  // fewer is a failure
+inline constexpr size_t kDemoRightAnswers = 7;  // fewer is a failure, where the twin did better
 
 struct DemoOptions {
   std::string program;  // emberkv
