@@ -252,7 +252,8 @@ class DiskTierImpl final : public DiskTier {
   std::array<uint32_t, 2> open_epochs_ EMBER_GUARDED_BY(state_mutex_){};  // by stream; 0: none
   uint32_t newest_epoch_ EMBER_GUARDED_BY(state_mutex_) = 0;
   uint64_t unflushed_bytes_ EMBER_GUARDED_BY(state_mutex_) = 0;
-  std::vector<BlockHash> unflushed_erasures_ EMBER_GUARDED_BY(state_mutex_);
+  // Erased and not put again since.
+  std::unordered_set<BlockHash> unflushed_erasures_ EMBER_GUARDED_BY(state_mutex_);
   std::vector<BlockHash> unflushed_blocks_ EMBER_GUARDED_BY(state_mutex_);  // new ones, in order
   uint64_t lost_blocks_ EMBER_GUARDED_BY(state_mutex_) = 0;  // accepted, gone before a flush
   uint64_t stored_bytes_ EMBER_GUARDED_BY(state_mutex_) = 0;

@@ -115,11 +115,12 @@ Status DiskTierImpl::lose_epoch() {
   const uint32_t epoch = epoch_to_lose(blocks, epochs);
   const std::unordered_set<BlockHash> holes = holes_after(blocks, epoch);
   rocksdb::WriteBatch batch;
-  std::vector<BlockHash> lost;
+  std::vector<BlockHash> lost, erased;
   for (const StoredBlock& block : blocks) {
     if (block.epoch != epoch && block.epoch != 0) continue;
     if (block.epoch == epoch) lost.push_back(block.hash);
     if (!holes.contains(block.hash)) {
+      erased.push_back(block.hash);
       batch.Delete(meta_, block_key(block.hash));
       batch.Delete(meta_, touch_key(block.hash));
     } else if (block.epoch != 0) {
@@ -136,6 +137,8 @@ Status DiskTierImpl::lose_epoch() {
       if (open == epoch) open = 0;
     }
     for (const BlockHash& hash : lost) forget_block(hash);
+    // Whatever becomes of this flush: nobody knows of them any more.
+    unflushed_erasures_.insert(erased.begin(), erased.end());
     lost_.insert(lost_.end(), lost.begin(), lost.end());
     counters_.lost_blocks += lost.size();
     counters_.lost_epochs += lost.empty() ? 0u : 1u;

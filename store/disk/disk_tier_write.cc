@@ -89,15 +89,21 @@ std::vector<DiskTierImpl::CarriedBlock> DiskTierImpl::unflushed_blocks() {
   std::vector<BlockHash> hashes;
   {
     MutexLock lock(state_mutex_);
-    for (const BlockHash& hash : unflushed_blocks_) {
-      if (places_.count(hash) > 0) hashes.push_back(hash);  // else erased since
-    }
+    std::erase_if(unflushed_blocks_, [this](const BlockHash& hash) {
+      return places_.count(hash) == 0;  // erased since
+    });
+    hashes = unflushed_blocks_;
   }
   std::vector<CarriedBlock> carried;
+  std::unordered_set<BlockHash> unreadable;
   for (const BlockHash& hash : hashes) {
     CarriedBlock block;
-    if (!read_proven(hash, block.record, block.payloads).ok()) continue;
-    carried.push_back(std::move(block));
+    if (read_proven(hash, block.record, block.payloads).ok() &&
+        !unreadable.contains(block.record.parent)) {
+      carried.push_back(std::move(block));
+    } else {
+      unreadable.insert(hash);  // and with it what hangs below
+    }
   }
   return carried;
 }
@@ -257,6 +263,7 @@ Status DiskTierImpl::put_now(BlockRecord& record, std::span<const std::string_vi
   MutexLock lock(state_mutex_);
   epochs_[epoch].bytes += stored;
   place_block(record.hash, place_of(record));
+  unflushed_erasures_.erase(record.hash);
   unflushed_bytes_ += stored + overhead_bytes(record);
   if (stream == kNew) {
     unflushed_blocks_.push_back(record.hash);
@@ -291,7 +298,7 @@ Status DiskTierImpl::erase(const BlockHash& hash) {
   EMBER_TRY(write(batch, true));
   MutexLock lock(state_mutex_);
   forget_block(hash);
-  unflushed_erasures_.push_back(hash);
+  unflushed_erasures_.insert(hash);
   unflushed_bytes_ += kSmallRowBytes;
   return {};
 }
@@ -299,19 +306,12 @@ Status DiskTierImpl::erase(const BlockHash& hash) {
 // Opening anew brings back what was erased and not flushed. A child that came back would outlive
 // its parent, since nobody else knows of it any more.
 Status DiskTierImpl::erase_again() {
-  std::vector<BlockHash> erased;
+  std::unordered_set<BlockHash> erased;
   {
     MutexLock lock(state_mutex_);
-    erased.swap(unflushed_erasures_);
+    erased = unflushed_erasures_;
   }
-  for (size_t i = 0; i < erased.size(); ++i) {
-    const Status status = erase(erased[i]);
-    if (status.ok()) continue;
-    MutexLock lock(state_mutex_);
-    unflushed_erasures_.insert(unflushed_erasures_.end(),
-                               erased.begin() + static_cast<std::ptrdiff_t>(i), erased.end());
-    return status;
-  }
+  for (const BlockHash& hash : erased) EMBER_TRY(erase(hash));
   return {};
 }
 

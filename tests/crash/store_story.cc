@@ -108,11 +108,20 @@ void StoreStory::sync() {
   if (!harness_.sync_status().ok()) return;
   const BlockLedger& ledger = harness_.cache().ledger();
   for (BlockId block : ledger.index().all_blocks()) {
-    const BlockEntry& entry = ledger.entry(block);
-    if (entry.in(Tier::kDisk) && !entry.damaged) durable_.insert(entry.hash);
+    if (is_whole(block)) durable_.insert(ledger.entry(block).hash);
   }
   told_ = 0;
   look();
+}
+
+// What hangs under a block that the disk does not have is of no use, however safe it is itself.
+bool StoreStory::is_whole(BlockId block) {
+  const BlockLedger& ledger = harness_.cache().ledger();
+  for (; block != kNoBlock; block = ledger.entry(block).parent) {
+    const BlockEntry& entry = ledger.entry(block);
+    if (!entry.in(Tier::kDisk) || entry.damaged) return false;
+  }
+  return true;
 }
 
 void StoreStory::put_turn() {
@@ -139,7 +148,11 @@ void StoreStory::look() {
   std::vector<BlockHash> there;
   for (BlockId block : ledger.index().all_blocks()) {
     const BlockEntry& entry = ledger.entry(block);
-    if (!entry.in(Tier::kDisk) || entry.damaged) continue;
+    if (!entry.in(Tier::kDisk)) continue;
+    if (entry.damaged) {
+      durable_damaged_ += durable_.contains(entry.hash) ? 1u : 0u;
+      continue;
+    }
     uint64_t half;
     std::memcpy(&half, entry.hash.bytes.data(), sizeof half);
     sum += half;

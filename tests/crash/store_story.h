@@ -49,12 +49,15 @@ class StoreStory {
   bool is_open() const { return harness_.is_open(); }
   const StoryOracle& oracle() const { return oracle_; }
   CacheHarness& harness() { return harness_; }
+  // How often a durable block was found damaged while it lived.
+  uint64_t durable_damaged() const { return durable_damaged_; }
 
  private:
   void event();
   void feed();
   void sync();
   void put_turn();
+  bool is_whole(BlockId block);
   void look();  // brings `must` up to date
   std::vector<TokenId> prompt();
   void expect_chain(const std::vector<TokenId>& tokens, bool lossy);
@@ -69,6 +72,7 @@ class StoreStory {
   CacheHarness harness_;
   StoryOracle oracle_;
   std::set<BlockHash> durable_;
+  uint64_t durable_damaged_ = 0;
   uint64_t told_ = 0;  // of the set that was told last
 };
 
