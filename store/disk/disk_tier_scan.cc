@@ -14,6 +14,7 @@
 namespace ember {
 namespace {
 
+constexpr int kRetries = 3;  // of a walk
 constexpr size_t kReadaheadBytes = 512u << 10;
 constexpr size_t kTouchReadaheadBytes = 64u << 10;  // touch records are a 16th of the others
 constexpr size_t kPlacesAhead = 8;
@@ -87,9 +88,11 @@ class MetaWalk {
     valid_ = it_->Valid() && it_->key().ToStringView() < end_;
     if (valid_) {
       last_.assign(it_->key().data(), it_->key().size());
+      shown_ = true;
       return;
     }
     if (it_->status().ok()) return;
+    if (it_->status().IsIOError() && retries_ < kRetries) return look_once_more();
     damage_ = it_->status();
     ++gaps_;
     const std::optional<uint32_t> behind =
@@ -99,12 +102,22 @@ class MetaWalk {
     if (last_ < end_) seek();
   }
 
+  // What a drive did not give once is not damage yet: it may give it now.
+  void look_once_more() {
+    ++retries_;
+    if (shown_) last_.push_back('\0');
+    shown_ = false;
+    seek();
+  }
+
   rocksdb::DB& db_;
   rocksdb::ColumnFamilyHandle* meta_;
   std::unique_ptr<rocksdb::Iterator> it_;
   std::string last_;
   std::string end_;
   bool valid_ = false;
+  bool shown_ = false;  // `last_` is a row that was there, not a place between rows
+  int retries_ = 0;
   uint64_t gaps_ = 0;
   rocksdb::Status damage_;
 };
