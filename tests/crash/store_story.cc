@@ -66,7 +66,7 @@ void StoreStory::run(int events) {
 }
 
 bool StoreStory::stores_again() {
-  constexpr int kTries = 40;
+  constexpr int kTries = 200;
   for (int i = 0; i < kTries; ++i) {
     const uint32_t turns = oracle_.turns;
     put_turn();

@@ -41,7 +41,7 @@ class StoreStory {
 
   // Lives on until it is cut off or has done so many things.
   void run(int events);
-  // Whether a turn and new blocks are stored for sure again, within two seconds of this machine.
+  // Whether a turn and new blocks are stored for sure again, within ten seconds.
   bool stores_again();
   // Checks a store that was just opened: every byte, what must be there, order and accounting.
   // `lossy`: reads failed while it lived, so that what was rewritten may be lost; never wrong.
