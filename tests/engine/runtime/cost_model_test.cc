@@ -41,8 +41,8 @@ TEST(CostModelTest, ComputingIsLearnedByLengthAndPosition) {
     model.saw_compute(tokens, position,
                       std::llround(true_compute_us(tokens, position)));
   }
-  for (const auto [tokens, position] : {std::pair<size_t, size_t>{1, 0}, {256, 0}, {2048, 0},
-                                        {100, 8000}, {4096, 4096}}) {
+  for (const auto& [tokens, position] : {std::pair<size_t, size_t>{1, 0}, {256, 0}, {2048, 0},
+                                         {100, 8000}, {4096, 4096}}) {
     const double expected = true_compute_us(tokens, position);
     EXPECT_NEAR(model.compute_us(tokens, position), expected, 0.05 * expected)
         << tokens << " tokens at " << position;
