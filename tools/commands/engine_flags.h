@@ -31,6 +31,9 @@ struct EngineFlags {
   uint32_t layers_per_group = 0;
   int workers = 0;
   AttentionForm attention = AttentionForm::kAbsorb;
+  WeightForm weights = WeightForm::kStored;
+  std::optional<DType> cache_dtype;  // absent: bf16
+  std::string config;                // empty: the model's own config.json
   std::string template_name;     // empty: chosen by comparison
   std::optional<bool> thinking;  // without a value as the template has it
 };
