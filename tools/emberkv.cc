@@ -13,27 +13,18 @@
 #include "tools/commands/exit_code.h"
 #include "tools/commands/forget.h"
 #include "tools/commands/generate.h"
-#include "tools/commands/logits.h"
 #include "tools/commands/ls.h"
 #include "tools/commands/stat.h"
 #include "tools/commands/tokenize.h"
 #include "tools/commands/upgrade.h"
 #include "tools/commands/verify.h"
+#include "tools/model_flags.h"
 #include "tools/store_flags.h"
 
 namespace ember {
 namespace {
 
 constexpr const char* kVersion = "0.1.0";
-
-// What to run once the whole command line was understood; returns the exit code.
-using Action = std::function<int()>;
-
-int exit_code(const Status& status) {
-  if (status.ok()) return kExitOk;
-  print_error(status.error().message);
-  return kExitFailed;
-}
 
 int exit_code(const Result<int>& result) {
   if (result.ok()) return *result;
@@ -63,16 +54,6 @@ CLI::Validator temperature() {
           "0 - 100"};
 }
 
-void add_attention(CLI::App& app, AttentionForm& target) {
-  app.add_option_function<std::string>(
-         "--attention",
-         [&target](const std::string& text) {
-           target = text == "naive" ? AttentionForm::kNaive : AttentionForm::kAbsorb;
-         },
-         "Form of latent attention (default: absorb)")
-      ->check(CLI::IsMember({"absorb", "naive"}));
-}
-
 void add_restore(CLI::App& app, RestorePolicy& target) {
   app.add_option_function<std::string>(
          "--restore",
@@ -85,7 +66,7 @@ void add_restore(CLI::App& app, RestorePolicy& target) {
 }
 
 void add_engine_flags(CLI::App& app, EngineFlags& flags) {
-  app.add_option("--model", flags.model, "Folder of the model, in Hugging Face's form")
+  app.add_option("--model,--ckpt-path", flags.model, "Folder of the model, in Hugging Face's form")
       ->required()
       ->type_name("DIR");
   add_store(app, flags.store, flags.encryption);
@@ -113,13 +94,16 @@ void add_engine_flags(CLI::App& app, EngineFlags& flags) {
   app.add_flag_callback("--no-thinking", [&flags] { flags.thinking = false; },
                         "Answers begin without reasoning");
   add_attention(app, flags.attention);
+  add_weight_form(app, flags.weights);
+  add_cache_dtype(app, flags.cache_dtype);
+  add_config(app, flags.config);
   add_store_settings(app, flags.settings);
 }
 
 // Both commands that answer draw in the same way.
 template <typename Options>
 void add_sampling_flags(CLI::App& app, Options& options) {
-  app.add_option("--max-tokens", options.max_tokens, "Most tokens of an answer")
+  app.add_option("--max-tokens,--max-new-tokens", options.max_tokens, "Most tokens of an answer")
       ->capture_default_str()
       ->check(one_or_more());
   app.add_option("--temperature", options.temperature, "0 takes the likeliest token")
@@ -155,7 +139,7 @@ void define_chat(CLI::App& root, ChatOptions& options, Action& action) {
 }
 
 void define_generate(CLI::App& root, GenerateOptions& options, Action& action) {
-  CLI::App* app = root.add_subcommand("generate", "Answer one prompt");
+  CLI::App* app = root.add_subcommand("generate", "Answer one prompt, a file of them, or a user");
   add_engine_flags(*app, options.engine);
   add_sampling_flags(*app, options);
   CLI::Option_group* source = app->add_option_group("Prompt", "Exactly one of these");
@@ -163,12 +147,17 @@ void define_generate(CLI::App& root, GenerateOptions& options, Action& action) {
       ->type_name("FILE");
   source->add_option("--prompt", options.prompt, "Raw text")->type_name("TEXT");
   source->add_option("--prompt-file", options.prompt_file, "File of raw text")->type_name("FILE");
+  source->add_option("--input-file", options.input_file, "File with a prompt on each line")
+      ->type_name("FILE");
+  source->add_flag("--interactive", options.interactive,
+                   "Read prompts line by line as a conversation; /clear begins anew, /exit ends");
   source->require_option(1);
   app->add_flag("--chat", options.chat, "Wrap the raw text as a user's message");
   app->add_flag("!--no-cache", options.engine.use_store, "Neither read nor write the store");
   add_json(*app, options.json, "Print one JSON object instead of the text");
-  app->callback(
-      [&] { action = [&options] { return exit_code(run_generate(options, std::cout)); }; });
+  app->callback([&] {
+    action = [&options] { return exit_code(run_generate(options, std::cin, std::cout)); };
+  });
 }
 
 void define_stat(CLI::App& root, StatOptions& options, Action& action) {
@@ -220,28 +209,6 @@ void define_forget(CLI::App& root, ForgetOptions& options, Action& action) {
   app->callback([&] { action = [&options] { return exit_code(run_forget(options, std::cout)); }; });
 }
 
-void define_logits(CLI::App& root, LogitsOptions& options, Action& action) {
-  CLI::App* app = root.add_subcommand("logits", "Write the logits of given token ids as .npy");
-  app->add_option("--model", options.model, "Folder of the model")->required()->type_name("DIR");
-  app->add_option("--ids-file", options.ids_file, "Token ids, separated by white space")
-      ->required()
-      ->type_name("FILE");
-  app->add_option("--out", options.out_path, "Where to write float32 [tokens, vocabulary]")
-      ->required()
-      ->type_name("FILE");
-  add_attention(*app, options.attention);
-  app->add_option_function<std::string>(
-         "--precision",
-         [&options](const std::string& text) {
-           options.precision = text == "fp32" ? DType::kF32 : DType::kBf16;
-         },
-         "Of activations and cached rows (default: bf16)")
-      ->check(CLI::IsMember({"bf16", "fp32"}));
-  app->add_option("--workers", options.workers, "Threads that compute (default: one for each core)")
-      ->check(CLI::Range(1, 1024));
-  app->callback([&] { action = [&options] { return exit_code(run_logits(options)); }; });
-}
-
 void define_tokenize(CLI::App& root, TokenizeOptions& options, Action& action) {
   CLI::App* app = root.add_subcommand(
       "tokenize", "Turn JSON lines {\"text\"} into {\"ids\"}, or with --decode the reverse");
@@ -279,7 +246,7 @@ int run(int argc, char** argv) {
   VerifyOptions verify;
   UpgradeOptions upgrade;
   ForgetOptions forget;
-  LogitsOptions logits;
+  ModelCommands model;
   TokenizeOptions tokenize;
   Action action;
   define_chat(root, chat, action);
@@ -289,7 +256,7 @@ int run(int argc, char** argv) {
   define_verify(root, verify, action);
   define_upgrade(root, upgrade, action);
   define_forget(root, forget, action);
-  define_logits(root, logits, action);
+  define_model_commands(root, model, action);
   define_tokenize(root, tokenize, action);
   try {
     root.parse(argc, argv);

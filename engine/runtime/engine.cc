@@ -39,6 +39,7 @@ class EngineImpl final : public Engine {
   bool make_durable(int64_t timeout_us) override;
 
  private:
+  Result<ModelConfig> read_config() const;
   Status open_model();
   Status open_cache();
   Status open_forward();
@@ -83,19 +84,40 @@ Status EngineImpl::open() {
   return {};
 }
 
+// A file given apart may say nothing of end tokens (the inference form does not): those that the
+// folder's own files name end an answer too.
+Result<ModelConfig> EngineImpl::read_config() const {
+  if (options_.config_path.empty()) return load_model_config(options_.model_path);
+  EMBER_ASSIGN(ModelConfig config, load_model_config_file(options_.config_path));
+  const Result<ModelConfig> own = load_model_config(options_.model_path);
+  if (!own.ok()) return config;
+  for (const uint32_t id : own->eos_ids) {
+    const bool known = std::find(config.eos_ids.begin(), config.eos_ids.end(), id) !=
+                       config.eos_ids.end();
+    if (!known && id < config.vocab_size) config.eos_ids.push_back(id);
+  }
+  return config;
+}
+
 Status EngineImpl::open_model() {
-  EMBER_ASSIGN(ModelConfig config, load_model_config(options_.model_path));
+  EMBER_ASSIGN(const ModelConfig config, read_config());
+  const DType cache_dtype = options_.cache_dtype.value_or(options_.precision);
+  if (cache_dtype != options_.precision && options_.precision != DType::kBf16) {
+    return {ErrorCode::kUnsupported, "an fp8 cache stands beside bf16 activations only"};
+  }
   EMBER_ASSIGN(std::shared_ptr<Checkpoint> checkpoint, Checkpoint::open(options_.model_path));
   if (options_.need_tokenizer) {
     EMBER_ASSIGN(tokenizer_, Tokenizer::load(options_.model_path));
   }
   device_ = make_cpu_device({.workers = options_.workers});
   EMBER_ASSIGN(weights_,
-               load_weights(checkpoint, config, options_.precision, *device_, progress("weights")));
+               load_weights(checkpoint, config, options_.precision, *device_, progress("weights"),
+                            options_.weights));
   EMBER_ASSIGN(const BlockHash fingerprint, checkpoint->fingerprint(progress("fingerprint")));
   layout_ =
-      model_kv_layout(config, options_.precision, options_.block_tokens, options_.layers_per_group);
-  identity_ = make_identity(config, fingerprint, layout_, *device_, options_.attention);
+      model_kv_layout(config, cache_dtype, options_.block_tokens, options_.layers_per_group);
+  identity_ =
+      make_identity(config, fingerprint, layout_, *device_, options_.attention, options_.weights);
   return {};
 }
 

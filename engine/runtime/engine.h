@@ -10,12 +10,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "engine/checkpoint/model_config.h"
 #include "engine/model/identity.h"
+#include "engine/model/weights.h"
 #include "engine/runtime/request.h"
 #include "engine/runtime/scheduler.h"
 #include "engine/text/chat_template.h"
@@ -37,6 +39,9 @@ struct EngineOptions {
   uint32_t block_tokens = kDefaultBlockTokens;
   uint32_t layers_per_group = 0;  // 0: chosen by size
   DType precision = DType::kBf16;
+  std::optional<DType> cache_dtype;  // kF8E4M3 beside bf16; absent: as `precision`
+  WeightForm weights = WeightForm::kStored;
+  std::string config_path;  // empty: the model's own config.json
   AttentionForm attention = AttentionForm::kAbsorb;
   int workers = 0;  // 0: every core
   bool need_tokenizer = true;

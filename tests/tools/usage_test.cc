@@ -6,8 +6,9 @@ namespace {
 
 using UsageTest = CommandLineTest;
 
-const std::vector<std::string> kCommands = {"chat",   "generate", "stat",   "ls",      "verify",
-                                            "forget", "upgrade",  "logits", "tokenize"};
+const std::vector<std::string> kCommands = {"chat",     "generate", "stat",    "ls",
+                                            "verify",   "forget",   "upgrade", "logits",
+                                            "tokenize", "plan",     "convert", "perplexity"};
 
 TEST_F(UsageTest, HelpIsNoError) {
   const CommandResult all = emberkv({"--help"});

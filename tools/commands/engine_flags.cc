@@ -31,6 +31,9 @@ EngineOptions engine_options(const EngineFlags& flags) {
   options.chunk_tokens = flags.chunk_tokens;
   options.layers_per_group = flags.layers_per_group;
   options.attention = flags.attention;
+  options.weights = flags.weights;
+  options.cache_dtype = flags.cache_dtype;
+  options.config_path = flags.config;
   options.workers = flags.workers;
   options.restore = flags.restore;
   return options;

@@ -32,6 +32,9 @@ struct EngineFlags {
   int workers = 0;
   RestorePolicy restore = RestorePolicy::kByCost;
   AttentionForm attention = AttentionForm::kAbsorb;
+  WeightForm weights = WeightForm::kStored;
+  std::optional<DType> cache_dtype;  // absent: bf16
+  std::string config;                // empty: the model's own config.json
   std::string template_name;     // empty: chosen by comparison
   std::optional<bool> thinking;  // without a value as the template has it
 };

@@ -1,12 +1,14 @@
 // generate: reads the prompt, opens the engine, streams or reports the answer, waits for the disk.
 #include "tools/commands/generate.h"
 
+#include <sstream>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "engine/text/chat_template.h"
 #include "engine/text/text_file.h"
+#include "tools/commands/dialogue.h"
 #include "tools/commands/progress.h"
 #include "tools/commands/report.h"
 
@@ -49,18 +51,12 @@ Result<std::vector<TokenId>> tokenize_prompt(Engine& engine, const PromptSource&
   return tokenizer.encode(prompt.text);
 }
 
-}  // namespace
-
-Status run_generate(const GenerateOptions& options, std::ostream& out) {
-  EMBER_ASSIGN(const PromptSource source, read_prompt(options));
-  Progress progress;
-  EMBER_ASSIGN(const std::unique_ptr<Engine> engine,
-               open_engine(options.engine, [&progress](std::string_view what, double done) {
-                 progress.show(what, done);
-               }));
+// One request, streamed to `out` unless JSON is asked for. Errors: of the request.
+Result<GenerateReport> answer(Engine& engine, const GenerateOptions& options,
+                              std::vector<TokenId> prompt, Progress& progress, std::ostream& out) {
   const int64_t opened_us = system_clock().now_us();
   Request request;
-  EMBER_ASSIGN(request.prompt, tokenize_prompt(*engine, source, options.engine));
+  request.prompt = std::move(prompt);
   if (request.prompt.empty()) {
     return Error{ErrorCode::kInvalidArgument, "the prompt has no tokens, expected at least one"};
   }
@@ -69,7 +65,7 @@ Status run_generate(const GenerateOptions& options, std::ostream& out) {
   request.seed = options.seed;
   request.use_cache = options.engine.use_store;
 
-  StreamDecoder decoder(engine->tokenizer(), true);
+  StreamDecoder decoder(engine.tokenizer(), true);
   GenerateReport report;
   request.on_token = [&](TokenId id) {
     progress.clear();
@@ -78,25 +74,80 @@ Status run_generate(const GenerateOptions& options, std::ostream& out) {
     if (!options.json) out << piece << std::flush;
   };
   report.before_us = system_clock().now_us() - opened_us;
-  report.outcome = engine->run(std::move(request));
+  report.outcome = engine.run(std::move(request));
   progress.clear();
   if (report.outcome.finish == FinishReason::kFailed) {
     if (!options.json && !report.text.empty()) out << std::endl;
-    return report.outcome.status;
+    return report.outcome.status.error();
   }
   const std::string rest = decoder.finish();
   report.text += rest;
   if (!options.json) out << rest << std::endl;
+  return report;
+}
 
-  const bool durable = engine->make_durable();
-  report.load_us = engine->load_us();
-  report.health = engine->cache().stats().health;
-  const bool usable =
-      report.health.state == StoreState::kOk || report.health.state == StoreState::kDegraded;
-  if (!durable && usable) {
+void make_durable(Engine& engine) {
+  const bool durable = engine.make_durable();
+  const StoreState state = engine.cache().stats().health.state;
+  if (!durable && (state == StoreState::kOk || state == StoreState::kDegraded)) {
     print_warning("not all that was computed could be stored; the next run computes it again");
   }
-  if (options.json) out << generate_json(report) << std::endl;
+}
+
+void print_report(Engine& engine, GenerateReport& report, std::ostream& out) {
+  report.load_us = engine.load_us();
+  report.health = engine.cache().stats().health;
+  out << generate_json(report) << std::endl;
+}
+
+// A prompt a line, in order; blank lines are skipped.
+Status answer_file(Engine& engine, const GenerateOptions& options, const std::string& text,
+                   Progress& progress, std::ostream& out) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (line.empty()) continue;
+    if (!options.json) out << "Prompt: " << line << "\nCompletion: " << std::flush;
+    PromptSource source;
+    source.input.messages = {Message{"user", line}};
+    EMBER_ASSIGN(std::vector<TokenId> prompt,
+                 tokenize_prompt(engine, source, options.engine));
+    EMBER_ASSIGN(GenerateReport report, answer(engine, options, std::move(prompt), progress, out));
+    if (options.json) {
+      print_report(engine, report, out);
+    } else {
+      out << std::endl;
+    }
+  }
+  make_durable(engine);
+  return {};
+}
+
+}  // namespace
+
+Status run_generate(const GenerateOptions& options, std::istream& in, std::ostream& out) {
+  PromptSource source;
+  std::string prompts;
+  if (options.input_file) {
+    EMBER_ASSIGN(prompts, read_text_file(*options.input_file));
+  } else if (!options.interactive) {
+    EMBER_ASSIGN(source, read_prompt(options));
+  }
+  Progress progress;
+  EMBER_ASSIGN(const std::unique_ptr<Engine> engine,
+               open_engine(options.engine, [&progress](std::string_view what, double done) {
+                 progress.show(what, done);
+               }));
+  if (options.interactive) return run_dialogue(*engine, options, in, out);
+  if (options.input_file) return answer_file(*engine, options, prompts, progress, out);
+  const int64_t opened_us = system_clock().now_us();
+  EMBER_ASSIGN(std::vector<TokenId> prompt,
+               tokenize_prompt(*engine, source, options.engine));
+  const int64_t tokenize_us = system_clock().now_us() - opened_us;
+  EMBER_ASSIGN(GenerateReport report, answer(*engine, options, std::move(prompt), progress, out));
+  report.before_us += tokenize_us;
+  make_durable(*engine);
+  if (options.json) print_report(*engine, report, out);
   return {};
 }
 

@@ -1,12 +1,14 @@
-// generate: one prompt, one answer, and what the cache did for it.
+// generate: one prompt, one answer, and what the cache did for it; or many prompts, or a dialogue,
+// as DeepSeek's generate.py has them.
 //
 // Journey    prompt text -> [generate] -> request -> answer on standard output
 // Invariant  returns only after what was computed is durable; with --json standard output is one
-//            object
+//            object, or one a line
 // Threads    main (it is the engine thread)
 #pragma once
 
 #include <cstdint>
+#include <istream>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -18,10 +20,12 @@ namespace ember {
 
 struct GenerateOptions {
   EngineFlags engine;
-  // Exactly one of the three.
+  // Exactly one of the five.
   std::optional<std::string> messages_file;
   std::optional<std::string> prompt;
   std::optional<std::string> prompt_file;
+  std::optional<std::string> input_file;  // a prompt a line, each a user's message
+  bool interactive = false;               // prompts from `in`, as one conversation
   bool chat = false;  // wrap prompt or prompt_file as a user's message
   uint32_t max_tokens = 256;
   float temperature = 0;
@@ -30,6 +34,6 @@ struct GenerateOptions {
 };
 
 // Errors: those of the files, of the engine and of the request.
-Status run_generate(const GenerateOptions& options, std::ostream& out);
+Status run_generate(const GenerateOptions& options, std::istream& in, std::ostream& out);
 
 }  // namespace ember

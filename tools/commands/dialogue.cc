@@ -1,0 +1,55 @@
+// Dialogue: a chat session behind the prompt sign of DeepSeek's script.
+#include "tools/commands/dialogue.h"
+
+#include <memory>
+#include <string>
+
+#include "engine/runtime/chat_session.h"
+#include "engine/text/chat_template.h"
+#include "tools/commands/report.h"
+
+namespace ember {
+
+Status run_dialogue(Engine& engine, const GenerateOptions& options, std::istream& in,
+                    std::ostream& out) {
+  EMBER_ASSIGN(const std::unique_ptr<ChatTemplate> chat_template,
+               ChatTemplate::choose(engine.tokenizer(), options.engine.template_name,
+                                    options.engine.thinking));
+  EMBER_ASSIGN(std::unique_ptr<ChatSession> session,
+               ChatSession::begin(engine, *chat_template, ""));
+  TurnOptions turn;
+  turn.max_tokens = options.max_tokens;
+  turn.temperature = options.temperature;
+  turn.seed = options.seed;
+  turn.on_text = [&](TokenId, std::string_view text) {
+    if (!options.json) out << text << std::flush;
+  };
+  std::string line;
+  while ((options.json || out << ">>> " << std::flush) && std::getline(in, line)) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (line == "/exit") break;
+    if (line == "/clear") {
+      EMBER_ASSIGN(session, ChatSession::begin(engine, *chat_template, ""));
+      continue;
+    }
+    if (line.empty()) continue;
+    const Result<TurnOutcome> answer = session->ask(line, turn);
+    if (!answer.ok()) {
+      print_error(answer.error().message);
+      // Its question stands in the conversation: another one begins.
+      EMBER_ASSIGN(session, ChatSession::begin(engine, *chat_template, ""));
+    } else if (options.json) {
+      out << turn_json({.outcome = answer->outcome,
+                        .answer = answer->answer,
+                        .answer_ids = &answer->answer_ids,
+                        .finished_cut_answer = false,
+                        .durable = answer->durable})
+          << std::endl;
+    } else {
+      out << std::endl;
+    }
+  }
+  return {};
+}
+
+}  // namespace ember
