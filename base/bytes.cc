@@ -21,7 +21,7 @@ struct Unit {
   std::string_view name;
   double bytes;
 };
-constexpr std::array<Unit, 11> kUnits = {{{"", 1},
+constexpr std::array<Unit, 14> kUnits = {{{"", 1},
                                           {"B", 1},
                                           {"K", 1024.0},
                                           {"KiB", 1024.0},
@@ -31,7 +31,10 @@ constexpr std::array<Unit, 11> kUnits = {{{"", 1},
                                           {"MB", 1e6},
                                           {"G", 1073741824.0},
                                           {"GiB", 1073741824.0},
-                                          {"GB", 1e9}}};
+                                          {"GB", 1e9},
+                                          {"T", 1099511627776.0},
+                                          {"TiB", 1099511627776.0},
+                                          {"TB", 1e12}}};
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Random model: weights of variance 1 / inputs, norms about 1, written as deepseek_v3 or deepseek_v2.
+// Random model: weights of variance 1 / inputs, norms about 1, as deepseek_v3 or deepseek_v2.
 #include "tools/make_random_model.h"
 
 #include <cmath>

@@ -169,6 +169,7 @@ class DiskTierImpl final : public DiskTier {
   Status put_carried(std::vector<CarriedBlock>& carried);
   Status reopen();
   Status erase_again();
+  Status erase_now(const BlockHash& hash);
   Status check_room(uint64_t stored_bytes) const;
   Status write(rocksdb::WriteBatch& batch, bool may_wait);
   Status open_epoch(Stream stream, uint64_t stored_bytes, uint32_t& epoch);

@@ -134,6 +134,7 @@ Status DiskTierImpl::reopen() {
     }
   }
   if (read_only_) return {ErrorCode::kIo, doing("reading only: " + read_only_reason_)};
+  let_compact();  // all is read, and tables that pile up would stop the writing
   EMBER_TRY(erase_again());
   return put_carried(carried);
 }
@@ -169,7 +170,11 @@ Status DiskTierImpl::write(rocksdb::WriteBatch& batch, bool may_wait) {
   }
   full_drive_ = full_drive_ || status.IsNoSpace();
   Error error = rocksdb_error(status, doing("write"));
-  if (error.code != ErrorCode::kBusy) seam_.health->report(status);
+  if (error.code != ErrorCode::kBusy) {
+    seam_.health->report(status);
+  } else if (compaction_waits_) {
+    let_compact();  // it is what the pause is for
+  }
   return error;
 }
 
@@ -290,6 +295,10 @@ Status DiskTierImpl::put(BlockRecord& record, std::span<const std::string> paylo
 
 Status DiskTierImpl::erase(const BlockHash& hash) {
   EMBER_TRY(check_writable());
+  return erase_now(hash);
+}
+
+Status DiskTierImpl::erase_now(const BlockHash& hash) {
   rocksdb::WriteBatch batch;
   // The groups stay where they are until their epoch is retired.
   batch.Delete(meta_, block_key(hash));
@@ -311,7 +320,7 @@ Status DiskTierImpl::erase_again() {
     MutexLock lock(state_mutex_);
     erased = unflushed_erasures_;
   }
-  for (const BlockHash& hash : erased) EMBER_TRY(erase(hash));
+  for (const BlockHash& hash : erased) EMBER_TRY(erase_now(hash));
   return {};
 }
 

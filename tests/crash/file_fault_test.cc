@@ -14,7 +14,7 @@ namespace ember::testing {
 namespace {
 
 constexpr int kEvents = 60;
-constexpr uint64_t kSeeds = EMBER_CRASH_SEEDS / 25;
+constexpr uint64_t kSeeds = EMBER_CRASH_SEEDS / 50;
 
 enum class Kind : uint8_t {
   kWriteErrors,

@@ -88,10 +88,12 @@ TEST(DemoJudgeTest, AnAnswerWrongWhereTheTwinIsRightFails) {
   EXPECT_EQ(failures(result), 1u);
 }
 
-TEST(DemoJudgeTest, FewerThanSevenRightAnswersFail) {
+TEST(DemoJudgeTest, FewerThanSevenRightAnswersFailUnlessTheTwinHasNoMore) {
   DemoResult result = good_result();
   for (size_t i = 0; i < 4; ++i) result.turns[i].asked.value = "blue";
-  EXPECT_EQ(failures(result), 1u);
+  EXPECT_EQ(failures(result), 0u) << "the model itself knows no better";
+  for (size_t i = 0; i < 6; ++i) result.turns[i].asked.value = "blue";
+  EXPECT_EQ(failures(result), 1u) << "fewer than half prove nothing";
 }
 
 TEST(DemoJudgeTest, TwoDurableTokensComputedAgainFail) {

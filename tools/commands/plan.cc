@@ -38,7 +38,7 @@ uint64_t machine_bytes() {
 // 671026419200 as "671,026,419,200".
 std::string grouped(uint64_t number) {
   std::string text = std::to_string(number);
-  for (size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
+  for (size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, 1, ',');
   return text;
 }
 

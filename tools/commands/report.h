@@ -27,7 +27,8 @@ struct GenerateReport {
 // Tokens a second after the first one; 0 when nothing followed it.
 double decode_tokens_per_s(const Outcome& outcome);
 // {"text", "token_ids", "finish_reason", "prompt_tokens", "restored_tokens", "computed_tokens",
-// "skipped_tokens", "ttft_ms", "ttft_parts_ms", "predicted_ms", "load_ms", "decode_tokens_per_s", "store"}
+// "skipped_tokens", "ttft_ms", "ttft_parts_ms", "predicted_ms", "load_ms",
+// "decode_tokens_per_s", "store"}
 std::string generate_json(const GenerateReport& report);
 
 struct ReadyReport {
