@@ -261,6 +261,9 @@ class DiskTierImpl final : public DiskTier {
   uint64_t raw_bytes_ EMBER_GUARDED_BY(state_mutex_) = 0;
   DiskTierStats counters_ EMBER_GUARDED_BY(state_mutex_);     // those since opening
   std::vector<BlockHash> lost_ EMBER_GUARDED_BY(state_mutex_);  // not yet told
+  // Lost with their epoch or with what was in memory, and not put again since: who has not heard of
+  // it yet may go on to put their children, which must wait.
+  std::unordered_set<BlockHash> given_up_ EMBER_GUARDED_BY(state_mutex_);
   bool records_hidden_ EMBER_GUARDED_BY(state_mutex_) = false;  // a scan met damaged tables
   std::string damage_note_ EMBER_GUARDED_BY(state_mutex_);  // found at opening; writes go on
   std::vector<std::string> forgotten_rows_ EMBER_GUARDED_BY(state_mutex_);

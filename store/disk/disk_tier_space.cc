@@ -140,6 +140,7 @@ Status DiskTierImpl::lose_epoch() {
     // Whatever becomes of this flush: nobody knows of them any more.
     unflushed_erasures_.insert(erased.begin(), erased.end());
     lost_.insert(lost_.end(), lost.begin(), lost.end());
+    given_up_.insert(lost.begin(), lost.end());
     counters_.lost_blocks += lost.size();
     counters_.lost_epochs += lost.empty() ? 0u : 1u;
   }

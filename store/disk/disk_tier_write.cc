@@ -115,6 +115,7 @@ Status DiskTierImpl::reopen() {
     {
       MutexLock lock(state_mutex_);
       lost_blocks_ += unflushed_blocks_.size();
+      given_up_.insert(unflushed_blocks_.begin(), unflushed_blocks_.end());
       unflushed_blocks_.clear();
       unflushed_bytes_ = 0;
     }
@@ -153,6 +154,7 @@ Status DiskTierImpl::put_carried(std::vector<CarriedBlock>& carried) {
       EMBER_TRY(put_now(block.record, forms, kNew));
     }
     MutexLock lock(state_mutex_);
+    given_up_.erase(block.record.hash);
     --lost_blocks_;
   }
   return {};
@@ -269,6 +271,7 @@ Status DiskTierImpl::put_now(BlockRecord& record, std::span<const std::string_vi
   epochs_[epoch].bytes += stored;
   place_block(record.hash, place_of(record));
   unflushed_erasures_.erase(record.hash);
+  given_up_.erase(record.hash);
   unflushed_bytes_ += stored + overhead_bytes(record);
   if (stream == kNew) {
     unflushed_blocks_.push_back(record.hash);
@@ -285,6 +288,13 @@ Status DiskTierImpl::put(BlockRecord& record, std::span<const std::string> paylo
   }
   EMBER_TRY(check_writable());
   EMBER_TRY(check_room(record.stored_bytes()));
+  {
+    MutexLock lock(state_mutex_);
+    if (given_up_.contains(record.parent)) {
+      return {ErrorCode::kBusy, doing("the parent of block " + record.hash.hex() +
+                                      " was lost")};
+    }
+  }
   std::vector<std::string> sealed;
   EMBER_ASSIGN(const std::vector<std::string_view> forms, stored_forms(record, payloads, sealed));
   EMBER_TRY(put_now(record, forms, kNew));
