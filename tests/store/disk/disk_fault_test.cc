@@ -90,19 +90,25 @@ TEST_P(DiskFaultTest, WritesFailReadsGoOnAndItGetsUpAgain) {
   weather->store(Weather::kFine);
   Status status;
   for (int attempt = 0; attempt < 100; ++attempt) {
-    MadeBlock again = make_block(4, 1, 1000);
+    MadeBlock again = make_block(6, 1, 1000);
     status = tier.put(again.record, again.payloads);
     if (status.ok()) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   ASSERT_TRUE(status.ok()) << status.error().message;
   bool kept = read_error(tier, waiting.record, waiting).empty();
+  // Nothing comes to lie under a block that was lost.
+  MadeBlock child = make_block(4, 1, 1000);
+  ASSERT_EQ(child.record.parent, waiting.record.hash);
+  EXPECT_EQ(tier.put(child.record, child.payloads).ok(), kept);
   // The first flush after a loss says so; nothing is lost without a word.
   Status after = tier.flush();
   EXPECT_TRUE(kept || !after.ok());
   EXPECT_TRUE(tier.flush().ok());
   EXPECT_EQ(tier.stats().health, "ok");
   EXPECT_EQ(read_error(tier, safe.record, safe), "");
+  EXPECT_TRUE(tier.put(waiting.record, waiting.payloads).ok());
+  EXPECT_TRUE(tier.put(child.record, child.payloads).ok());
 }
 
 // What the drive does not give for now is no damage: nothing is lost, and the next try works.
