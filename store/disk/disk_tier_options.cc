@@ -55,7 +55,7 @@ DiskFamilies disk_families(const DiskTierOptions& options) {
   // Two of each: one fills while the other is flushed.
   data.write_buffer_size = memtables / 2 - meta.write_buffer_size;
   data.enable_blob_files = true;
-  data.min_blob_size = 0;
+  data.min_blob_size = 1;  // all but the empty row beside dropped ranges
   data.blob_file_size = uint64_t{4} << 30;  // never reached: one blob file a flush
   data.blob_compression_type = rocksdb::kNoCompression;
   data.enable_blob_garbage_collection = false;  // whole epochs are retired instead

@@ -221,6 +221,7 @@ Status DiskTierImpl::drop_epoch(uint32_t epoch, rocksdb::WriteBatch& batch) {
   std::string end = data_epoch_key(epoch + 1);
   // The range and not the known keys: orphans, whose metadata was lost, go too.
   batch.DeleteRange(data_, begin, end);
+  batch.Put(data_, data_floor_key(), rocksdb::Slice());
   EMBER_TRY(write(batch, true));
   EMBER_TRY(flush_now());
   rocksdb::CompactRangeOptions options;

@@ -144,6 +144,43 @@ TEST(DiskReadFaultTest, ReadErrorWhileAnEpochIsRetiredLosesNothing) {
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(read_error(tier, blocks[i].record, blocks[i]), "");
 }
 
+// RocksDB's compaction that ends with nothing to keep is fragile where its table cannot be written.
+TEST(DiskReclaimFaultTest, AnEpochIsDroppedWhicheverActOnATableFails) {
+  uint64_t failed_acts = 0;
+  for (uint64_t nth = 1; nth <= 40; ++nth) {
+    SCOPED_TRACE("act " + std::to_string(nth));
+    ScratchFolder folder;
+    const auto left = std::make_shared<std::atomic<uint64_t>>(0);
+    ember::testing::FaultHooks hooks;
+    hooks.before = [left](testing::FileAct act, const std::string& path) {
+      const bool counts = path.ends_with(".sst") && act != testing::FileAct::kRead && *left > 0;
+      const bool strikes = counts && left->fetch_sub(1) == 1;
+      return strikes ? rocksdb::IOStatus::IOError(path, "broken") : rocksdb::IOStatus::OK();
+    };
+    auto opened = DiskTierImpl::open(small_tier(folder.sub("blocks"), 32u << 20),
+                                     testing::make_faulty_file_system(hooks));
+    ASSERT_TRUE(opened.ok()) << opened.error().message;
+    DiskTier& tier = **opened;
+    MadeBlock block = make_block(1, 2, 20000);
+    ASSERT_TRUE(tier.put(block.record, block.payloads).ok());
+    ASSERT_TRUE(tier.flush().ok());
+    ASSERT_TRUE(tier.erase(block.record.hash).ok());
+    ASSERT_TRUE(tier.flush().ok());
+    *left = nth;
+    const std::vector<uint32_t> epochs{block.record.epoch};
+    Status retired = tier.retire_epochs(epochs);
+    const bool struck = left->exchange(0) == 0;
+    failed_acts += retired.ok() ? 0u : 1u;
+    for (int attempt = 0; attempt < 100 && !retired.ok(); ++attempt) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      retired = tier.retire_epochs(epochs);
+    }
+    EXPECT_TRUE(retired.ok()) << retired.error().message;
+    if (!struck) break;
+  }
+  EXPECT_GT(failed_acts, 3u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Weathers, DiskFaultTest,
                          ::testing::Values(Weather::kNoSpace, Weather::kBroken));
 

@@ -89,6 +89,7 @@ std::vector<std::string> orphans_of(const std::string& blocks_folder) {
   std::map<uint32_t, uint64_t> there;
   const auto data = database.rows(1);
   for (data->SeekToFirst(); data->Valid(); data->Next()) {
+    if (data->key() == data_floor_key()) continue;
     const uint32_t epoch = __builtin_bswap32(load_unaligned<uint32_t>(data->key().data()));
     there[epoch] += data->value().size();
   }
