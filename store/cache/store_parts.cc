@@ -2,8 +2,6 @@
 #include "store/cache/store_parts.h"
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 #include <utility>
 
 #include "base/clock.h"
@@ -87,12 +85,7 @@ Result<StoreParts> StoreParts::open(const std::string& path, const DiskPlan& pla
   turns.memtable_bytes = turns_memtable;
   turns.sealer = parts.directory->sealer();
   EMBER_TRY(parts.open_conversations_of(turns, base));
-  std::string open_to_others = parts.directory->open_to_others();
-  if (!open_to_others.empty()) {
-    // A job of the databases, open by now, may just have made a file and not closed it to others.
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    open_to_others = parts.directory->open_to_others();
-  }
+  const std::string open_to_others = parts.directory->open_to_others();
   if (!open_to_others.empty()) add_reason(parts.reason, open_to_others);
   return parts;
 }

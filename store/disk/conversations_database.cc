@@ -24,7 +24,6 @@ namespace {
 constexpr uint64_t kMarginBytes = 128u << 10;  // manifests and option files
 constexpr const char* kTailsFamily = "tails";
 constexpr uint64_t kReserveBytes = 64u << 10;  // kept for deletions, which must always work
-constexpr int64_t kRecoveryPauseUs = 500'000;
 
 rocksdb::ColumnFamilyOptions family_options(uint64_t memtable_bytes) {
   rocksdb::ColumnFamilyOptions options;
@@ -134,9 +133,9 @@ Status ConversationsDatabase::reopen() {
   std::unique_lock hold(mutex_);
   const std::string trouble = reading_only_ ? read_only_reason_ : seam_.health->text();
   if (!reading_only_ && trouble.empty()) return {};  // another thread was here
-  const int64_t now = system_clock().now_us();
-  if (now < next_recovery_us_) return {ErrorCode::kBusy, doing("not writable: " + trouble)};
-  next_recovery_us_ = now + kRecoveryPauseUs;
+  if (!recovery_.begin(system_clock().now_us())) {
+    return {ErrorCode::kBusy, doing("not writable: " + trouble)};
+  }
   close();
   seam_.files->ledger().scan(options_.directory);
   Status opened = open();
@@ -145,7 +144,7 @@ Status ConversationsDatabase::reopen() {
     return opened;
   }
   if (reading_only_) return {ErrorCode::kIo, doing("reading only: " + read_only_reason_)};
-  next_recovery_us_ = 0;
+  recovery_.succeeded();
   return {};
 }
 

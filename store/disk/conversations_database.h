@@ -76,7 +76,7 @@ class ConversationsDatabase {
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;
   std::string read_only_reason_;
-  int64_t next_recovery_us_ = 0;
+  RecoveryPause recovery_;
   std::atomic<bool> reading_only_ = false;  // because it could not be opened for writing
   std::atomic<bool> compactable_ = true;    // something was erased or written over
 };

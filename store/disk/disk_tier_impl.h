@@ -171,6 +171,8 @@ class DiskTierImpl final : public DiskTier {
   Status erase_again();
   Status erase_now(const BlockHash& hash);
   Status check_room(uint64_t stored_bytes) const;
+  // Notes what it means for the tier; `what` was being done.
+  Error failed(const rocksdb::Status& status, const char* what);
   Status write(rocksdb::WriteBatch& batch, bool may_wait);
   Status open_epoch(Stream stream, uint64_t stored_bytes, uint32_t& epoch);
   Status put_now(BlockRecord& record, std::span<const std::string_view> stored, Stream stream);
@@ -272,7 +274,7 @@ class DiskTierImpl final : public DiskTier {
   bool full_drive_ = false;      // a write found no space, and room has not been made since
   uint32_t memtable_epoch_ = 0;  // whose groups wait for a flush; 0: none
   Reclaim reclaim_;
-  int64_t next_recovery_us_ = 0;
+  RecoveryPause recovery_;
   uint32_t writes_ = 0;  // since opening, while compaction waits
 };
 

@@ -7,7 +7,6 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "store/disk/disk_tier_impl.h"
-#include "store/disk/rocksdb_status.h"
 
 namespace ember {
 namespace {
@@ -232,11 +231,7 @@ Status DiskTierImpl::drop_epoch(uint32_t epoch, rocksdb::WriteBatch& batch) {
   // Files are deleted by a background thread some time later; this deletes what is obsolete now.
   if (status.ok()) status = db_->DisableFileDeletions();
   if (status.ok()) status = db_->EnableFileDeletions(true);
-  if (!status.ok()) {
-    full_drive_ = full_drive_ || status.IsNoSpace();
-    seam_.health->report(status);
-    return rocksdb_error(status, doing("retiring an epoch"));
-  }
+  if (!status.ok()) return failed(status, "retiring an epoch");
   await_deletions();
   // Only now: after a crash before this the row says that there is something to retire.
   rocksdb::WriteBatch row;

@@ -19,7 +19,6 @@ uint64_t overhead_bytes(const BlockRecord& record) {
 // Typical overhead where only the payload's size is known.
 constexpr uint64_t kTypicalOverhead = 16u << 10;
 constexpr uint64_t kSmallRowBytes = 128;
-constexpr int64_t kRecoveryPauseUs = 500'000;
 
 }  // namespace
 
@@ -68,18 +67,18 @@ Status DiskTierImpl::check_writable() {
 // ever for a flush that nobody will do. The database is opened anew, and what it had in memory
 // alone is carried over.
 Status DiskTierImpl::recover() {
-  const int64_t now = system_clock().now_us();
   std::string reason = seam_.health->text();
   if (reason.empty()) reason = read_only_reason_;
-  if (now < next_recovery_us_) return {ErrorCode::kBusy, doing("not writable: " + reason)};
-  next_recovery_us_ = now + kRecoveryPauseUs;
+  if (!recovery_.begin(system_clock().now_us())) {
+    return {ErrorCode::kBusy, doing("not writable: " + reason)};
+  }
   full_drive_ = full_drive_ || seam_.health->error().IsNoSpace();
   // Opening writes a little. Without room for that it would only cost what is in memory.
   if (full_drive_ && !release_ballast() && free_bytes() < sizes_.margin_bytes) {
     return {ErrorCode::kCapacity, doing("not writable: " + reason)};
   }
   EMBER_TRY(reopen());
-  next_recovery_us_ = 0;
+  recovery_.succeeded();
   return leave_full_drive();
 }
 
@@ -160,6 +159,13 @@ Status DiskTierImpl::put_carried(std::vector<CarriedBlock>& carried) {
   return {};
 }
 
+Error DiskTierImpl::failed(const rocksdb::Status& status, const char* what) {
+  full_drive_ = full_drive_ || status.IsNoSpace();
+  Error error = rocksdb_error(status, doing(what));
+  if (error.code != ErrorCode::kBusy) seam_.health->report(status);
+  return error;
+}
+
 Status DiskTierImpl::write(rocksdb::WriteBatch& batch, bool may_wait) {
   if (compaction_waits_ && ++writes_ >= kWritesBeforeCompaction) let_compact();
   rocksdb::WriteOptions options;
@@ -170,13 +176,9 @@ Status DiskTierImpl::write(rocksdb::WriteBatch& batch, bool may_wait) {
     dirty_ = true;
     return {};
   }
-  full_drive_ = full_drive_ || status.IsNoSpace();
-  Error error = rocksdb_error(status, doing("write"));
-  if (error.code != ErrorCode::kBusy) {
-    seam_.health->report(status);
-  } else if (compaction_waits_) {
-    let_compact();  // it is what the pause is for
-  }
+  Error error = failed(status, "write");
+  // A write that is put off: compaction is what the pause is for.
+  if (error.code == ErrorCode::kBusy && compaction_waits_) let_compact();
   return error;
 }
 
@@ -358,12 +360,7 @@ Status DiskTierImpl::touch(std::span<const std::pair<BlockHash, TouchRecord>> to
 
 Status DiskTierImpl::flush_now() {
   rocksdb::Status status = flush_families(*db_, {meta_, data_}, *seam_.health);
-  if (!status.ok()) {
-    full_drive_ = full_drive_ || status.IsNoSpace();
-    Error error = rocksdb_error(status, doing("flush"));
-    seam_.health->report(status);
-    return error;
-  }
+  if (!status.ok()) return failed(status, "flush");
   dirty_ = false;
   MutexLock lock(state_mutex_);
   unflushed_bytes_ = 0;

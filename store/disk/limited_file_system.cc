@@ -118,7 +118,7 @@ class LimitedWriter final : public rocksdb::FSWritableFileOwnerWrapper {
   std::shared_ptr<FileLedger> ledger_;
 };
 
-// RocksDB makes a file before wrap() can close it to others: a kill between the two leaves it open.
+// What another program, or an older version, left open to others.
 void close_files_below(const std::string& root) {
   std::error_code error;
   std::filesystem::recursive_directory_iterator it(root, error), end;
@@ -254,7 +254,6 @@ IOStatus LimitedFileSystem::refuse_if_read_only(const std::string& path) const {
 
 IOStatus LimitedFileSystem::wrap(const std::string& path, uint64_t size,
                                  std::unique_ptr<rocksdb::FSWritableFile>* file) {
-  // The folder is 0700 from its making on, so the moment before this is no gap.
   if (::chmod(path.c_str(), 0600) != 0) return IOStatus::IOError(path, std::strerror(errno));
   ledger_->set(normal(path), size);
   *file = std::make_unique<LimitedWriter>(std::move(*file), normal(path), size, ledger_);
@@ -275,7 +274,12 @@ IOStatus LimitedFileSystem::NewWritableFile(const std::string& path,
                                             std::unique_ptr<rocksdb::FSWritableFile>* file,
                                             Debug* debug) {
   IOStatus status = refuse_if_read_only(path);
-  if (status.ok()) status = FileSystemWrapper::NewWritableFile(path, options, file, debug);
+  if (!status.ok()) return status;
+  // RocksDB would make it 0644 at first; one that is there keeps its mode.
+  const int born = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (born >= 0) ::close(born);
+  status = FileSystemWrapper::NewWritableFile(path, options, file, debug);
+  if (!status.ok() && born >= 0) ::unlink(path.c_str());
   return status.ok() ? wrap(path, 0, file) : status;
 }
 
@@ -320,9 +324,24 @@ IOStatus LimitedFileSystem::DeleteFile(const std::string& path, const IOOptions&
   return status;
 }
 
+IOStatus LimitedFileSystem::sync_folder(const std::string& path, const IOOptions& options,
+                                        Debug* debug) {
+  std::unique_ptr<rocksdb::FSDirectory> folder;
+  IOStatus status = FileSystemWrapper::NewDirectory(path, options, &folder, debug);
+  if (status.ok()) status = folder->Fsync(options, debug);
+  if (status.ok()) status = folder->Close(options, debug);
+  return status;
+}
+
 IOStatus LimitedFileSystem::RenameFile(const std::string& from, const std::string& to,
                                        const IOOptions& options, Debug* debug) {
   IOStatus status = refuse_if_read_only(from);
+  // What CURRENT will name, and what that names, must be in the folder for good before: RocksDB
+  // syncs the folder after the renaming only, and a drive may keep one change and not the other.
+  const std::filesystem::path target(to);
+  if (status.ok() && target.filename() == "CURRENT") {
+    status = sync_folder(target.parent_path().string(), options, debug);
+  }
   if (status.ok()) status = FileSystemWrapper::RenameFile(from, to, options, debug);
   if (status.ok()) ledger_->rename(normal(from), normal(to));
   return status;
@@ -336,8 +355,12 @@ IOStatus LimitedFileSystem::LinkFile(const std::string& from, const std::string&
 IOStatus LimitedFileSystem::CreateDir(const std::string& path, const IOOptions& options,
                                       Debug* debug) {
   IOStatus status = refuse_if_read_only(path);
-  if (status.ok()) status = FileSystemWrapper::CreateDir(path, options, debug);
-  if (status.ok()) ::chmod(path.c_str(), 0700);
+  if (!status.ok()) return status;
+  // RocksDB would make it 0755 at first, and a kill might leave it so.
+  const bool born = ::mkdir(path.c_str(), 0700) == 0;
+  status = born ? FileSystemWrapper::CreateDirIfMissing(path, options, debug)
+                : FileSystemWrapper::CreateDir(path, options, debug);
+  if (!status.ok() && born) ::rmdir(path.c_str());
   return status;
 }
 

@@ -11,6 +11,7 @@
 #include <rocksdb/listener.h>
 #include <rocksdb/options.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +41,22 @@ class HealthBoard final : public rocksdb::EventListener {
  private:
   mutable Mutex mutex_;
   rocksdb::Status error_ EMBER_GUARDED_BY(mutex_);
+};
+
+// Opening anew costs; a drive that stays broken is not asked all the time.
+class RecoveryPause {
+ public:
+  // False: the last attempt was less than half a second ago. Else one begins.
+  bool begin(int64_t now_us) {
+    if (now_us < next_us_) return false;
+    next_us_ = now_us + kPauseUs;
+    return true;
+  }
+  void succeeded() { next_us_ = 0; }
+
+ private:
+  static constexpr int64_t kPauseUs = 500'000;
+  int64_t next_us_ = 0;
 };
 
 struct Seam {

@@ -282,6 +282,20 @@ IOStatus PowerCutFileSystem::CreateDir(const std::string& path, const Options& o
   return last ? off() : FileSystemWrapper::CreateDir(path, options, debug);
 }
 
+IOStatus PowerCutFileSystem::CreateDirIfMissing(const std::string& path, const Options& options,
+                                                Debug* debug) {
+  MutexLock lock(mutex_);
+  bool last = false;
+  if (!begin(&last)) return off();
+  Place place = place_of(path);
+  if (!place.folder->names.contains(place.name)) {
+    auto node = std::make_shared<CutNode>();
+    node->folder = true;
+    change_names(place.folder, {0, "", place.name, std::move(node)});
+  }
+  return last ? off() : FileSystemWrapper::CreateDirIfMissing(path, options, debug);
+}
+
 IOStatus PowerCutFileSystem::DeleteDir(const std::string& path, const Options& options,
                                        Debug* debug) {
   MutexLock lock(mutex_);

@@ -98,6 +98,8 @@ class PowerCutFileSystem final : public rocksdb::FileSystemWrapper {
                                Debug* debug) override;
   rocksdb::IOStatus CreateDir(const std::string& path, const Options& options,
                               Debug* debug) override;
+  rocksdb::IOStatus CreateDirIfMissing(const std::string& path, const Options& options,
+                                       Debug* debug) override;
   rocksdb::IOStatus DeleteDir(const std::string& path, const Options& options,
                               Debug* debug) override;
   rocksdb::IOStatus RenameFile(const std::string& from, const std::string& to,
