@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/checkpoint/converted_names.h"
 #include "engine/checkpoint/fingerprint.h"
 #include "engine/checkpoint/json_object.h"
 #include "engine/checkpoint/mapped_file.h"
@@ -20,6 +21,7 @@ constexpr size_t kMaxIndexBytes = size_t{256} << 20;
 constexpr uint64_t kRememberFromBytes = uint64_t{64} << 20;
 constexpr const char* kIndexName = "model.safetensors.index.json";
 constexpr const char* kSingleName = "model.safetensors";
+constexpr const char* kConvertedName = "model0-mp1.safetensors";  // of DeepSeek's inference code
 
 bool is_there(const fs::path& path) {
   std::error_code failed;
@@ -29,6 +31,19 @@ bool is_there(const fs::path& path) {
 bool is_float(DType dtype) {
   return dtype == DType::kBf16 || dtype == DType::kF16 || dtype == DType::kF32 ||
          dtype == DType::kF8E4M3 || dtype == DType::kF8E8M0;
+}
+
+Error no_weights(const std::string& folder) {
+  std::error_code failed;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, failed)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("model0-mp") || !name.ends_with(".safetensors")) continue;
+    return {ErrorCode::kUnsupported,
+            folder + ": " + name + " holds one part of a checkpoint that was converted for several "
+                "GPUs, expected " + kConvertedName + " (convert.py --model-parallel 1)"};
+  }
+  return {ErrorCode::kIo, folder + ": holds no weights, expected " + kSingleName + ", " +
+                              kIndexName + " or " + kConvertedName};
 }
 
 // A shard is a file of this folder: its name has no directory in it.
@@ -73,6 +88,19 @@ class HfCheckpoint final : public Checkpoint {
     EMBER_ASSIGN(const NamedTensors* tensors, open_file(path));
     tensors_ = *tensors;
     for (const auto& [name, view] : tensors_) shards_[kSingleName].push_back(name);
+    origin_ = path;
+    return {};
+  }
+
+  Status open_converted(const std::string& path) {
+    EMBER_ASSIGN(const NamedTensors* tensors, open_file(path));
+    for (const auto& [converted, view] : *tensors) {
+      const std::string name = published_name(converted);
+      if (!tensors_.emplace(name, view).second) {
+        return Error{ErrorCode::kCorruption, path + ": two of its tensors mean " + name};
+      }
+      shards_[kSingleName].push_back(name);
+    }
     origin_ = path;
     return {};
   }
@@ -169,9 +197,10 @@ Result<std::unique_ptr<Checkpoint>> Checkpoint::open(const std::string& folder) 
     EMBER_TRY(checkpoint->open_index(index.string()));
   } else if (is_there(single)) {
     EMBER_TRY(checkpoint->open_single(single.string()));
+  } else if (is_there(fs::path(folder) / kConvertedName)) {
+    EMBER_TRY(checkpoint->open_converted((fs::path(folder) / kConvertedName).string()));
   } else {
-    return Error{ErrorCode::kIo,
-                 folder + ": holds no weights, expected " + kSingleName + " or " + kIndexName};
+    return no_weights(folder);
   }
   return std::unique_ptr<Checkpoint>(std::move(checkpoint));
 }

@@ -1,8 +1,9 @@
-// Checkpoint: a Hugging Face folder as named tensors, mapped, sharded or not; and its fingerprint.
+// Checkpoint: a model's folder as named tensors, mapped, sharded or not; and its fingerprint.
 //
 // Journey    folder -> [checkpoint] -> model/weights
 // Owns       the mapped files
-// Invariant  tensors are found through the index's weight_map only (or model.safetensors alone)
+// Invariant  tensors are found through the index's weight_map only (or in model.safetensors alone,
+//            or in model0-mp1.safetensors of DeepSeek's convert.py, whose names are turned back)
 #pragma once
 
 #include <functional>

@@ -55,6 +55,63 @@ TEST(CheckpointTest, ReshardingKeepsTensorsAndFingerprint) {
   EXPECT_EQ(load_unaligned<float>(b->tensor("b", {2}).value().bytes.data()), 5.0f);
 }
 
+// Each kind of tensor by both of its names.
+const std::pair<const char*, const char*> kConverted[] = {
+    {"embed.weight", "model.embed_tokens.weight"},
+    {"norm.weight", "model.norm.weight"},
+    {"head.weight", "lm_head.weight"},
+    {"layers.0.attn_norm.weight", "model.layers.0.input_layernorm.weight"},
+    {"layers.0.ffn_norm.weight", "model.layers.0.post_attention_layernorm.weight"},
+    {"layers.0.attn.wq.weight", "model.layers.0.self_attn.q_proj.weight"},
+    {"layers.12.attn.wq_a.scale", "model.layers.12.self_attn.q_a_proj.weight_scale_inv"},
+    {"layers.12.attn.q_norm.weight", "model.layers.12.self_attn.q_a_layernorm.weight"},
+    {"layers.12.attn.wq_b.weight", "model.layers.12.self_attn.q_b_proj.weight"},
+    {"layers.12.attn.wkv_a.weight", "model.layers.12.self_attn.kv_a_proj_with_mqa.weight"},
+    {"layers.12.attn.kv_norm.weight", "model.layers.12.self_attn.kv_a_layernorm.weight"},
+    {"layers.12.attn.wkv_b.weight", "model.layers.12.self_attn.kv_b_proj.weight"},
+    {"layers.12.attn.wo.scale", "model.layers.12.self_attn.o_proj.weight_scale_inv"},
+    {"layers.0.ffn.w1.weight", "model.layers.0.mlp.gate_proj.weight"},
+    {"layers.0.ffn.w2.weight", "model.layers.0.mlp.down_proj.weight"},
+    {"layers.0.ffn.w3.weight", "model.layers.0.mlp.up_proj.weight"},
+    {"layers.3.ffn.gate.weight", "model.layers.3.mlp.gate.weight"},
+    {"layers.3.ffn.gate.bias", "model.layers.3.mlp.gate.e_score_correction_bias"},
+    {"layers.3.ffn.experts.17.w2.scale", "model.layers.3.mlp.experts.17.down_proj.weight_scale_inv"},
+    {"layers.3.ffn.shared_experts.w3.weight", "model.layers.3.mlp.shared_experts.up_proj.weight"}};
+
+TEST(CheckpointTest, AConvertedOneIsThePublishedOne) {
+  const TempFolder converted, published;
+  std::vector<TensorToWrite> ours, theirs;
+  for (const auto& [from, to] : kConverted) {
+    ours.push_back(tensor(from, kFirst));
+    theirs.push_back(tensor(to, kFirst));
+  }
+  ASSERT_TRUE(write_safetensors(converted / "model0-mp1.safetensors", ours).ok());
+  ASSERT_TRUE(write_safetensors(published / "model.safetensors", theirs).ok());
+  const auto a = std::move(Checkpoint::open(converted.path())).value();
+  const auto b = std::move(Checkpoint::open(published.path())).value();
+  EXPECT_EQ(a->names(), b->names());
+  EXPECT_EQ(a->fingerprint({}).value(), b->fingerprint({}).value());
+}
+
+TEST(CheckpointTest, ConvertedNamesThatAreUnknownStayAndDoublesAndPartsAreRefused) {
+  const TempFolder unknown, doubled, part;
+  ASSERT_TRUE(write_safetensors(unknown / "model0-mp1.safetensors",
+                                {tensor("layers.0.attn.indexer.wk.weight", kFirst)})
+                  .ok());
+  const auto opened = std::move(Checkpoint::open(unknown.path())).value();
+  EXPECT_EQ(opened->names(), std::vector<std::string>{"layers.0.attn.indexer.wk.weight"});
+  ASSERT_TRUE(write_safetensors(doubled / "model0-mp1.safetensors",
+                                {tensor("embed.weight", kFirst),
+                                 tensor("model.embed_tokens.weight", kFirst)})
+                  .ok());
+  EXPECT_NE(refusal(doubled.path()).message.find("model.embed_tokens.weight"), std::string::npos);
+  ASSERT_TRUE(
+      write_safetensors(part / "model0-mp8.safetensors", {tensor("embed.weight", kFirst)}).ok());
+  const Error refused = refusal(part.path());
+  EXPECT_EQ(refused.code, ErrorCode::kUnsupported);
+  EXPECT_NE(refused.message.find("model0-mp8.safetensors"), std::string::npos);
+}
+
 TEST(CheckpointTest, FingerprintSeesEveryByteNameAndShape) {
   const auto print_of = [](const std::vector<TensorToWrite>& tensors) {
     const TempFolder folder;
