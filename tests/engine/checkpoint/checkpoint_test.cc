@@ -75,7 +75,8 @@ const std::pair<const char*, const char*> kConverted[] = {
     {"layers.0.ffn.w3.weight", "model.layers.0.mlp.up_proj.weight"},
     {"layers.3.ffn.gate.weight", "model.layers.3.mlp.gate.weight"},
     {"layers.3.ffn.gate.bias", "model.layers.3.mlp.gate.e_score_correction_bias"},
-    {"layers.3.ffn.experts.17.w2.scale", "model.layers.3.mlp.experts.17.down_proj.weight_scale_inv"},
+    {"layers.3.ffn.experts.17.w2.scale",
+     "model.layers.3.mlp.experts.17.down_proj.weight_scale_inv"},
     {"layers.3.ffn.shared_experts.w3.weight", "model.layers.3.mlp.shared_experts.up_proj.weight"}};
 
 TEST(CheckpointTest, AConvertedOneIsThePublishedOne) {
