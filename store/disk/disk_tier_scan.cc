@@ -36,7 +36,8 @@ uint32_t key_number(std::string_view key) {
 }
 
 bool can_seek(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* meta, const std::string& key) {
-  const rocksdb::ReadOptions options = walk_options(static_cast<MetaKind>(key[0]));
+  rocksdb::ReadOptions options = walk_options(static_cast<MetaKind>(key[0]));
+  options.readahead_size = 0;  // one block is looked at
   std::unique_ptr<rocksdb::Iterator> it(db.NewIterator(options, meta));
   it->Seek(key);
   return it->status().ok();
