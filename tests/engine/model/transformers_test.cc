@@ -39,8 +39,9 @@ TEST(TransformersTest, RandomCheckpointsHaveTheSameLogits) {
   const std::string python = from_environment("EMBER_PYTHON", "python3");
   const std::string probe = python + " -c 'import torch, transformers' 2>/dev/null";
   if (std::system(probe.c_str()) != 0) {
-    GTEST_SKIP() << python << " has no transformers (pip install torch transformers in a venv, then "
-                              "EMBER_PYTHON=venv/bin/python): nothing was compared";
+    GTEST_SKIP() << python
+                 << " has no transformers (pip install torch transformers in a venv, then "
+                    "EMBER_PYTHON=venv/bin/python): nothing was compared";
   }
   const int models = std::atoi(from_environment("EMBER_MODELS", "8").c_str());
   const TempFolder folder;
