@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "bench/svg.h"
 
 namespace ember {
 namespace {
@@ -23,13 +24,6 @@ struct Scale {
     return from + (to - from) * (std::log10(value) - low) / (high - low);
   }
 };
-
-std::string text(double x, double y, const char* anchor, const std::string& words) {
-  char start[128];
-  std::snprintf(start, sizeof start, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y,
-                anchor);
-  return start + words + "</text>\n";
-}
 
 std::string line(double x1, double y1, double x2, double y2) {
   char out[160];
@@ -64,20 +58,18 @@ std::string LinePlot::svg() const {
   const Scale x{std::log10(rows_.front().x), std::log10(rows_.back().x), kLeft, kWidth - kRight};
   const Scale y{std::floor(std::log10(least)), std::ceil(std::log10(most)), kHeight - kBottom,
                 kTop};
-  std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"720\" height=\"440\" "
-                    "font-family=\"sans-serif\" font-size=\"12\">\n"
-                    "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n";
-  out += text(kWidth / 2, kTop / 2, "middle", title_);
-  out += text((kLeft + kWidth - kRight) / 2, kHeight - 12, "middle", x_label_);
-  out += text(kLeft - 8, kTop - 12, "middle", y_label_);
+  std::string out = svg_begin(kWidth, kHeight);
+  out += svg_text(kWidth / 2, kTop / 2, "middle", title_);
+  out += svg_text((kLeft + kWidth - kRight) / 2, kHeight - 12, "middle", x_label_);
+  out += svg_text(kLeft - 8, kTop - 12, "middle", y_label_);
   for (double power = y.low; power <= y.high; ++power) {
     const double value = std::pow(10, power);
     out += line(kLeft, y.at(value), kWidth - kRight, y.at(value));
-    out += text(kLeft - 6, y.at(value) + 4, "end", number(value));
+    out += svg_text(kLeft - 6, y.at(value) + 4, "end", number(value));
   }
   for (const Row& row : rows_) {
     out += line(x.at(row.x), kTop, x.at(row.x), kHeight - kBottom);
-    out += text(x.at(row.x), kHeight - kBottom + 16, "middle", number(row.x));
+    out += svg_text(x.at(row.x), kHeight - kBottom + 16, "middle", number(row.x));
   }
   for (size_t i = 0; i < series_.size(); ++i) {
     const std::string colour = kColours[i % kColours.size()];
@@ -88,7 +80,7 @@ std::string LinePlot::svg() const {
       out += point;
     }
     out += "\"/>\n<g fill=\"" + colour + "\">" +
-           text(kWidth - kRight + 8, y.at(rows_.back().values[i]) + 4, "start", series_[i]) +
+           svg_text(kWidth - kRight + 8, y.at(rows_.back().values[i]) + 4, "start", series_[i]) +
            "</g>\n";
   }
   return out + "</svg>\n";

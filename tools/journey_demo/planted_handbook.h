@@ -10,13 +10,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "tools/journey_demo/fact_book.h"
 
 namespace ember {
-
-struct PlantedQuestion {
-  std::string question;
-  std::string value;  // right: it stands in the answer
-};
 
 struct PlantedHandbook {
   std::string text;
