@@ -192,22 +192,33 @@ bool BlockLedger::may_lose(BlockId block, Tier tier, bool idle) const {
 
 std::optional<SlotLease> BlockLedger::take_slot(Tier tier) {
   std::optional<SlotLease> slot = pool(tier).take();
-  const LeafLru& leaves = std::as_const(index_).evictable(tier);
   while (!slot) {
-    ranks_.refresh();
-    std::optional<BlockId> victim;
-    for (const bool idle : {true, false}) {
-      if (victim) break;
-      victim = leaves.oldest([&](BlockId block) {
-        return unleased(block, tier) && may_lose(block, tier, idle);
-      });
-    }
+    std::optional<BlockId> victim = oldest_leaf(tier);
     if (!victim) victim = spare_copy(tier);
     if (!victim) return std::nullopt;
     drop_copy(*victim, tier);
     slot = pool(tier).take();
   }
   return slot;
+}
+
+std::optional<BlockId> BlockLedger::oldest_leaf(Tier tier) {
+  ranks_.refresh();
+  const LeafLru& leaves = std::as_const(index_).evictable(tier);
+  std::optional<BlockId> victim;
+  for (const bool idle : {true, false}) {
+    if (victim) break;
+    victim = leaves.oldest([&](BlockId block) {
+      return unleased(block, tier) && may_lose(block, tier, idle);
+    });
+  }
+  return victim;
+}
+
+bool BlockLedger::shed_device_leaf() {
+  const std::optional<BlockId> victim = oldest_leaf(Tier::kDevice);
+  if (victim) drop_copy(*victim, Tier::kDevice);
+  return victim.has_value();
 }
 
 // The oldest copy that has another one elsewhere, inner blocks included: where every leaf is leased

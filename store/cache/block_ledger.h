@@ -110,6 +110,9 @@ class BlockLedger {
   // A slot to fill: a free one, or that of the oldest block that may go. Nothing if all are leased.
   std::optional<SlotLease> take_device_slot() { return take_slot(Tier::kDevice); }
   std::optional<SlotLease> take_host_slot() { return take_slot(Tier::kHost); }
+  // Where no host slot can be taken: blocks that the disk refused keep theirs while others hang on
+  // them that are on the device alone. The oldest leaf of the device goes. False: none may.
+  bool shed_device_leaf();
   // A lease of the copy in a tier (kDevice, kHost) that has one.
   SlotLease lease_copy(BlockId block, Tier tier);
   // The slot of this lease is whole and proven: it becomes the block's copy in the tier. Nothing
@@ -175,6 +178,7 @@ class BlockLedger {
  private:
   SlotPool& pool(Tier tier) { return tier == Tier::kDevice ? device_.slots() : host_.slots(); }
   std::optional<SlotLease> take_slot(Tier tier);
+  std::optional<BlockId> oldest_leaf(Tier tier);
   std::optional<BlockId> spare_copy(Tier tier) const;
   std::vector<BlockId>& residents(Tier tier) { return residents_[static_cast<size_t>(tier)]; }
   bool may_lose(BlockId block, Tier tier, bool idle) const;

@@ -213,18 +213,23 @@ bool OffloadExecutor::copy_down(const std::vector<size_t>& indices, bool must) {
     }
     jobs.push_back(&job);
   }
-  if (jobs.empty() && must && !skipped) {
-    OffloadJob* last = queue_.newest_in(OffloadStage::kHeld);
-    if (last == nullptr) return false;
-    give_up(last, {ErrorCode::kCapacity, "the block that it waits for needs the host slot"});
-    return true;
-  }
+  if (jobs.empty() && must && !skipped) return free_a_host_slot();
   if (jobs.empty()) return skipped;
   ++copies_;
   context_.tickets.on(context_.device.copy(copies), [this, jobs](const Status& status) {
     copied_down(jobs, status);
   });
   return skipped;
+}
+
+// All that is in host slots waits for what is to come down, or hangs on what the disk refused once.
+bool OffloadExecutor::free_a_host_slot() {
+  if (OffloadJob* last = queue_.newest_in(OffloadStage::kHeld)) {
+    give_up(last, {ErrorCode::kCapacity, "the block that it waits for needs the host slot"});
+    return true;
+  }
+  if (context_.host_tier.slots().leased_count() > 0) return false;  // one will come back
+  return context_.ledger.shed_device_leaf() || give_up_newest();
 }
 
 void OffloadExecutor::copied_down(const std::vector<OffloadJob*>& jobs, const Status& status) {

@@ -96,6 +96,7 @@ class OffloadExecutor {
   bool sync_waits_for_flush() const;
   // Copies down.
   bool copy_down(const std::vector<size_t>& indices, bool must);
+  bool free_a_host_slot();
   void copied_down(const std::vector<OffloadJob*>& jobs, const Status& status);
   // Writes.
   void code(const std::vector<size_t>& indices);

@@ -195,5 +195,28 @@ TEST(RandomWorkloadTest, EveryRestoredRowIsRightOnTheCpu) {
   }
 }
 
+// Blocks that the disk refused stay in host slots while their children are on the device alone. With
+// every host slot taken so, what the disk would take now could never come down.
+TEST(ChurnTest, WhatWasNeverStoredDoesNotKeepOthersFromTheDisk) {
+  MemoryStore store;
+  CacheHarness harness({.device_slots = 48, .host_slots = 4, .tuning = {.retry_us = 1}}, store);
+  store.before_put = [](const BlockHash&) {
+    return Status(ErrorCode::kIo, "the drive refuses everything");
+  };
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    harness.feed(CacheHarness::tokens(seed, 8 * kSpan + 1));
+    harness.sync();
+    harness.cache().drop_tier(Tier::kDevice);  // where a lower tier has a copy
+  }
+  store.before_put = nullptr;
+  const auto tokens = CacheHarness::tokens(9, 6 * kSpan + 1);
+  harness.feed(tokens);
+  harness.sync();
+  EXPECT_TRUE(harness.sync_status().ok()) << harness.sync_status().error().message;
+  harness.reopen();
+  EXPECT_EQ(harness.feed(tokens).restored, 6 * kSpan);
+  harness.expect_sound();
+}
+
 }  // namespace
 }  // namespace ember::testing
