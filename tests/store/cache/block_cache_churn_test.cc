@@ -195,8 +195,8 @@ TEST(RandomWorkloadTest, EveryRestoredRowIsRightOnTheCpu) {
   }
 }
 
-// Blocks that the disk refused stay in host slots while their children are on the device alone. With
-// every host slot taken so, what the disk would take now could never come down.
+// Blocks that the disk refused stay in host slots while their children are on the device alone.
+// With every host slot taken so, what the disk would take now could never come down.
 TEST(ChurnTest, WhatWasNeverStoredDoesNotKeepOthersFromTheDisk) {
   MemoryStore store;
   CacheHarness harness({.device_slots = 48, .host_slots = 4, .tuning = {.retry_us = 1}}, store);
