@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "store/disk/table_check.h"
+
 namespace ember {
 namespace {
 
@@ -260,10 +262,25 @@ IOStatus LimitedFileSystem::wrap(const std::string& path, uint64_t size,
   return IOStatus::OK();
 }
 
+// Through the page cache: a few hundred bytes at no boundary.
+IOStatus LimitedFileSystem::check_opening_table(const std::string& path,
+                                                rocksdb::FileOptions options, Debug* debug) {
+  options.use_direct_reads = false;
+  std::unique_ptr<rocksdb::FSRandomAccessFile> file;
+  IOStatus status = FileSystemWrapper::NewRandomAccessFile(path, options, &file, debug);
+  uint64_t size = 0;
+  if (status.ok()) status = FileSystemWrapper::GetFileSize(path, IOOptions(), &size, debug);
+  return status.ok() ? check_table(*file, size, path) : status;
+}
+
 IOStatus LimitedFileSystem::NewRandomAccessFile(const std::string& path,
                                                 const rocksdb::FileOptions& options,
                                                 std::unique_ptr<rocksdb::FSRandomAccessFile>* file,
                                                 Debug* debug) {
+  if (path.ends_with(".sst")) {
+    const IOStatus status = check_opening_table(path, options, debug);
+    if (!status.ok()) return status;
+  }
   IOStatus status = FileSystemWrapper::NewRandomAccessFile(path, options, file, debug);
   if (status.ok()) *file = std::make_unique<AlignedReader>(std::move(*file));
   return status;

@@ -120,6 +120,8 @@ class LimitedFileSystem final : public rocksdb::FileSystemWrapper {
 
  private:
   rocksdb::IOStatus refuse_if_read_only(const std::string& path) const;
+  rocksdb::IOStatus check_opening_table(const std::string& path, rocksdb::FileOptions options,
+                                        rocksdb::IODebugContext* debug);
   rocksdb::IOStatus sync_folder(const std::string& path, const IOOptions& options,
                                 rocksdb::IODebugContext* debug);
   rocksdb::IOStatus wrap(const std::string& path, uint64_t size,
