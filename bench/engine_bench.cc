@@ -1,159 +1,338 @@
-// Engine bench: what a warm cache is worth. Prefill against restore from disk, decode against the
-// memory bandwidth it needs, allocations of the decode loop, and memory against its budget.
-//
-// Usage: engine_bench MODEL_FOLDER [TOKENS]    (demo model and 3,000 tokens by default)
+// Engine bench: how fast the engine is beside what the machine gives: prefill beside its products
+// alone, decode beside the memory's bandwidth, a long context beside a short one, a restore
+// beside computing, two threads beside one; each with its bar.
+#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdarg>
 #include <cstdio>
-#include <cstdlib>
+#include <exception>
 #include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "base/bytes.h"
-#include "base/prng.h"
+#include "bench/engine_figures.h"
 #include "bench/peaks.h"
-#include "engine/runtime/engine.h"
-#include "tests/support/allocation_counter.h"
+#include "bench/step_rig.h"
 #include "tests/support/temp_folder.h"
+#include "tools/make_random_model.h"
 
 namespace ember {
 namespace {
 
-constexpr uint64_t kRamBytes = uint64_t{512} << 20;
-constexpr uint32_t kWarmSteps = 32;
-constexpr uint32_t kSteadySteps = 64;
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
 
-std::unique_ptr<Engine> open_engine(const std::string& model, const std::string& store,
-                                    uint64_t disk_bytes) {
-  EngineOptions options;
-  options.model_path = model;
-  options.store_path = store;
-  options.ram_bytes = kRamBytes;
-  options.disk_bytes = disk_bytes;
-  options.need_tokenizer = false;
-  auto engine = Engine::open(options);
-  if (!engine.ok()) {
-    std::fprintf(stderr, "engine_bench: %s\n", engine.error().message.c_str());
-    std::exit(1);
-  }
-  return std::move(engine).value();
-}
+constexpr const char* kNotes = R"(Without --model a random one of DeepSeek-V2-Lite's shape is made
+(8 layers and all its experts take 9.3 GB on disk and, mapped, of RAM). Bars are printed as
+"holds" or "FAILS" and decide nothing. --out writes engine_bench.json and engine_bench.md.)";
 
-Outcome must_run(Engine& engine, Request request) {
-  Outcome outcome = engine.run(std::move(request));
-  if (!outcome.status.ok()) {
-    std::fprintf(stderr, "engine_bench: %s\n", outcome.status.error().message.c_str());
-    std::exit(1);
-  }
-  return outcome;
-}
-
-double ms(int64_t us) { return static_cast<double>(us) / 1e3; }
-
-struct Prompt {
-  std::vector<TokenId> tokens;
-  explicit Prompt(const Engine& engine, size_t count) {
-    Prng prng(1);
-    for (size_t i = 0; i < count; ++i) {
-      tokens.push_back(static_cast<TokenId>(prng.below(engine.config().vocab_size)));
-    }
-  }
-  Request request(uint32_t max_tokens) const {
-    Request request;
-    request.prompt = tokens;
-    request.max_tokens = max_tokens;
-    return request;
-  }
+struct Arguments {
+  std::string model;
+  std::string config = "configs/models/v2_lite.json";
+  std::string work;  // folder for the made model and the store
+  uint32_t layers = 8;
+  uint32_t experts = 64;
+  size_t tokens = 4096;
+  size_t positions = 8192;
+  int tries = 3;
+  std::string attention = "absorb";
+  bool json = false;
+  std::string out;
 };
 
-// With an engine open: its slots, queues and activations; the mapped weights are not anonymous.
-void print_memory(const char* when) {
-  std::printf("memory %s: %s anonymous; budget %s and 200 MB\n", when,
-              human_bytes(anonymous_rss_bytes()).c_str(), human_bytes(kRamBytes).c_str());
+// What the steps of one team of workers take.
+struct TeamFigures {
+  int workers = 0;
+  StepCost near_step, far_step;            // a chunk that ends at kNear, and at --positions
+  StepCost near_attention, far_attention;  // of them, alone
+  StepCost matmuls;
+  StepCost decode;
+  double read_bytes_per_s = 0;
+};
+
+struct Measured {
+  size_t far = 0;
+  EngineFigures engine;
+  TeamFigures one, all;
+  StepCost decode_work;  // flop and bytes of a token at the engine's position
+};
+
+constexpr size_t kChunk = 256;
+constexpr size_t kNear = 512;
+
+AttentionForm form_of(const Arguments& arguments) {
+  return arguments.attention == "naive" ? AttentionForm::kNaive : AttentionForm::kAbsorb;
 }
 
-// Prefill and restore of the same prompt, each up to the first drawn token.
-void bench_restore(const std::string& model, const std::string& store, size_t count) {
-  Outcome cold;
-  Outcome warm;
-  uint64_t bytes = 0;
-  {
-    auto engine = open_engine(model, store, uint64_t{1} << 30);
-    cold = must_run(*engine, Prompt(*engine, count).request(1));
-    engine->make_durable();
-    bytes = count * engine->cache().layout().token_bytes();
-    print_memory("after prefill");
-  }
-  {
-    auto engine = open_engine(model, store, uint64_t{1} << 30);
-    warm = must_run(*engine, Prompt(*engine, count).request(1));
-    print_memory("after restore");
-  }
-  const double memcpy_rate = measure_memcpy_bytes_per_s();
-  const double restore_rate = static_cast<double>(bytes) /
-                              static_cast<double>(std::max<int64_t>(warm.ttft.restore_us, 1)) * 1e6;
-  std::printf("first token of %zu tokens, %s of latents\n", count, human_bytes(bytes).c_str());
-  std::printf("  computed          %9.1f ms  %8.0f tokens/s\n", ms(cold.ttft.total_us()),
-              static_cast<double>(count) / static_cast<double>(cold.ttft.prefill_us) * 1e6);
-  std::printf("  restored (disk)   %9.1f ms  of it restore %.1f ms, %.2f GB/s, %.0f %% of memcpy\n",
-              ms(warm.ttft.total_us()), ms(warm.ttft.restore_us), restore_rate / 1e9,
-              100 * restore_rate / memcpy_rate);
-  std::printf("  restored tokens   %9llu      computed %llu\n",
-              static_cast<unsigned long long>(warm.restore.total()),
-              static_cast<unsigned long long>(warm.computed_tokens));
-  std::printf("  restored/computed %9.4f\n", static_cast<double>(warm.ttft.total_us()) /
-                                                 static_cast<double>(cold.ttft.total_us()));
+Result<TeamFigures> measure_team(const Arguments& arguments, const std::string& model, int workers,
+                                 Measured& measured) {
+  StepRigOptions options;
+  options.model = model;
+  options.workers = workers;
+  options.attention = form_of(arguments);
+  options.positions = measured.far;
+  options.max_rows = kChunk;
+  EMBER_ASSIGN(const auto rig, StepRig::open(options));
+  const int tries = arguments.tries;
+  TeamFigures team;
+  team.workers = rig->workers();
+  rig->step(kChunk, kNear, 1);  // the weights come into memory
+  team.near_step = rig->step(kChunk, kNear, tries);
+  team.matmuls = rig->matmuls(kChunk, kNear, tries);
+  team.decode = rig->step(1, kNear, 4 * tries);
+  team.read_bytes_per_s = measure_read_bytes_per_s(team.workers);
+  if (workers == 1) return team;
+  measured.decode_work = rig->step(1, measured.engine.decode_position, 1);
+  team.far_step = rig->step(kChunk, measured.far, tries);
+  team.near_attention = rig->attention(kChunk, kNear, tries);
+  team.far_attention = rig->attention(kChunk, measured.far, tries);
+  return team;
 }
 
-// Decode after a short prompt: time, bandwidth, and what the engine thread allocates a token.
-void bench_decode(const std::string& model) {
-  auto engine = open_engine(model, "", 0);
-  uint32_t drawn = 0;
-  uint64_t last_count = 0;
-  uint64_t allocations = 0;
-  uint32_t allocating_steps = 0;
-  Request request = Prompt(*engine, 60).request(kWarmSteps + kSteadySteps);
-  request.on_token = [&](TokenId) {
-    const uint64_t in_step = allocations_of_this_thread() - last_count;
-    if (++drawn > kWarmSteps && in_step > 0) {
-      allocations += in_step;
-      ++allocating_steps;
-    }
-    last_count = allocations_of_this_thread();
+double rate(const StepCost& cost) { return cost.flop / cost.seconds; }
+
+// A bar: what was found, and what it is held to.
+struct Bar {
+  std::string what;
+  double found;
+  double bar;
+  bool at_most;
+  bool holds() const { return at_most ? found <= bar : found >= bar; }
+};
+
+double matmul_tokens_per_s(const Measured& m) {
+  return static_cast<double>(kChunk) / m.all.matmuls.seconds;
+}
+
+double pair_seconds(const StepCost& attention, size_t end) {
+  return attention.seconds / attention_pairs(kChunk, end);
+}
+
+std::vector<Bar> bars_of(const Measured& m) {
+  std::vector<Bar> bars;
+  for (const auto& [tokens, seconds] : m.engine.prefill) {
+    bars.push_back({"prefill of " + std::to_string(tokens) + " over its products alone",
+                    static_cast<double>(tokens) / seconds / matmul_tokens_per_s(m), 0.6, false});
+  }
+  bars.push_back({"attention a pair, far over near",
+                  pair_seconds(m.all.far_attention, m.far) /
+                      pair_seconds(m.all.near_attention, kNear),
+                  1.2, true});
+  bars.push_back({"forward a token, far over near",
+                  m.all.far_step.seconds / m.all.near_step.seconds, 2, true});
+  bars.push_back({"restore over prefill", m.engine.disk.ready_s / m.engine.restored_computed_s,
+                  0.01, true});
+  bars.push_back({"decode over the memory's bandwidth",
+                  m.decode_work.bytes / m.engine.decode_s / m.all.read_bytes_per_s, 0.8, false});
+  const double gemm_scaling = m.one.matmuls.seconds / m.all.matmuls.seconds;
+  const double read_scaling = m.all.read_bytes_per_s / m.one.read_bytes_per_s;
+  bars.push_back({"prefill scaling over the products'",
+                  m.one.near_step.seconds / m.all.near_step.seconds / gemm_scaling, 0.9, false});
+  bars.push_back({"decode scaling over the memory's",
+                  m.one.decode.seconds / m.all.decode.seconds / read_scaling, 0.9, false});
+  return bars;
+}
+
+__attribute__((format(printf, 2, 3))) void add(std::string& out, const char* format, ...) {
+  char line[300];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  out += line;
+}
+
+void add_steps(const Measured& m, std::string& out) {
+  const auto row = [&out](const std::string& what, const StepCost& cost, size_t tokens) {
+    add(out, "| %s | %.2f | %.2f | %.1f | %.1f |\n", what.c_str(), cost.seconds * 1e3,
+        static_cast<double>(tokens) / cost.seconds, rate(cost) * 1e-9,
+        cost.bytes / cost.seconds * 1e-9);
   };
-  const Outcome outcome = must_run(*engine, std::move(request));
-  if (outcome.token_ids.size() < kWarmSteps + kSteadySteps) {
-    std::printf("decode: the model ended its answer early; nothing to measure\n");
-    return;
+  const std::string far = std::to_string(m.far);
+  const std::string near = std::to_string(kNear);
+  const std::string workers = std::to_string(m.all.workers);
+  out += "| step, " + workers + " threads unless said | ms | tok/s | GFLOP/s | GB/s |\n"
+         "|---|---|---|---|---|\n";
+  row("256 tokens up to " + near, m.all.near_step, kChunk);
+  row("256 tokens up to " + far, m.all.far_step, kChunk);
+  row("its products alone", m.all.matmuls, kChunk);
+  row("attention alone up to " + near, m.all.near_attention, kChunk);
+  row("attention alone up to " + far, m.all.far_attention, kChunk);
+  row("one token at " + near, m.all.decode, 1);
+  row("256 tokens up to " + near + ", one thread", m.one.near_step, kChunk);
+  row("its products alone, one thread", m.one.matmuls, kChunk);
+  row("one token at " + near + ", one thread", m.one.decode, 1);
+}
+
+void add_engine(const Measured& m, std::string& out) {
+  const EngineFigures& e = m.engine;
+  out += "| through the engine | seconds | tok/s |\n|---|---|---|\n";
+  for (const auto& [tokens, seconds] : e.prefill) {
+    add(out, "| prefill of %zu tokens | %.3f | %.1f |\n", tokens, seconds,
+        static_cast<double>(tokens) / seconds);
   }
-  uint64_t weight_bytes = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(model)) {
-    if (entry.path().extension() == ".safetensors" &&
-        entry.path().filename().string().starts_with("model")) {
-      weight_bytes += entry.file_size();
-    }
+  const auto restored = static_cast<double>(e.restored_tokens);
+  const auto restore = [&](const char* tier, const EngineFigures::Restore& r) {
+    add(out, "| restore of %zu from %s, %s, %.2f GB/s | %.4f | %.0f |\n", e.restored_tokens, tier,
+        human_bytes(e.restored_bytes).c_str(),
+        static_cast<double>(e.restored_bytes) / r.ready_s * 1e-9, r.ready_s,
+        restored / r.ready_s);
+    add(out, "| time to first token then | %.4f | |\n", r.first_token_s);
+  };
+  restore("disk", e.disk);
+  restore("host RAM", e.host);
+  add(out, "| decode, %.2f GB a token, %.1f GB/s | %.4f | %.2f |\n", m.decode_work.bytes * 1e-9,
+      m.decode_work.bytes / e.decode_s * 1e-9, e.decode_s, 1 / e.decode_s);
+}
+
+std::string markdown(const Measured& m) {
+  std::string out;
+  add_engine(m, out);
+  out += '\n';
+  add_steps(m, out);
+  add(out, "\nMemory read at %.1f GB/s by %d threads, %.1f by one. ",
+      m.all.read_bytes_per_s * 1e-9, m.all.workers, m.one.read_bytes_per_s * 1e-9);
+  add(out, "%u of %u steady decode steps allocate nothing on the engine thread. ",
+      m.engine.steps - m.engine.allocating_steps, m.engine.steps);
+  add(out, "%s anonymous memory, weights apart, of a budget of %s and 200 MB.\n\n",
+      human_bytes(m.engine.anonymous_bytes).c_str(), human_bytes(m.engine.ram_bytes).c_str());
+  out += "| bar | found | wanted | |\n|---|---|---|---|\n";
+  for (const Bar& bar : bars_of(m)) {
+    add(out, "| %s | %.3f | at %s %.2f | %s |\n", bar.what.c_str(), bar.found,
+        bar.at_most ? "most" : "least", bar.bar, bar.holds() ? "holds" : "FAILS");
   }
-  const double tokens_per_s = static_cast<double>(outcome.token_ids.size() - 1) /
-                              static_cast<double>(outcome.decode_us) * 1e6;
-  const double read_rate = measure_read_bytes_per_s();
-  std::printf(
-      "decode  %.1f tokens/s; all weights once a token would be %.2f GB/s, %.0f %% of one"
-      " thread's read peak\n",
-      tokens_per_s, tokens_per_s * static_cast<double>(weight_bytes) / 1e9,
-      100 * tokens_per_s * static_cast<double>(weight_bytes) / read_rate);
-  std::printf(
-      "decode  %u of %u steady steps allocate nothing on the engine thread; the others (a block is"
-      " committed and offloaded) %llu times\n",
-      kSteadySteps - allocating_steps, kSteadySteps, static_cast<unsigned long long>(allocations));
+  return out;
+}
+
+Json cost_json(const StepCost& cost) {
+  return {{"seconds", cost.seconds}, {"flop", cost.flop}, {"bytes", cost.bytes}};
+}
+
+Json team_json(const TeamFigures& team) {
+  return {{"workers", team.workers},
+          {"step_near", cost_json(team.near_step)},
+          {"step_far", cost_json(team.far_step)},
+          {"attention_near", cost_json(team.near_attention)},
+          {"attention_far", cost_json(team.far_attention)},
+          {"matmuls", cost_json(team.matmuls)},
+          {"decode", cost_json(team.decode)},
+          {"read_bytes_per_s", team.read_bytes_per_s}};
+}
+
+Json to_json(const Arguments& arguments, const Measured& m) {
+  const EngineFigures& e = m.engine;
+  Json prefill = Json::array();
+  for (const auto& [tokens, seconds] : e.prefill) {
+    prefill.push_back({{"tokens", tokens}, {"seconds", seconds}});
+  }
+  Json bars = Json::array();
+  for (const Bar& bar : bars_of(m)) {
+    bars.push_back({{"what", bar.what}, {"found", bar.found}, {"bar", bar.bar},
+                    {"at_most", bar.at_most}, {"holds", bar.holds()}});
+  }
+  return {{"attention", arguments.attention},
+          {"near", kNear},
+          {"far", m.far},
+          {"prefill", std::move(prefill)},
+          {"restored_tokens", e.restored_tokens},
+          {"restored_computed_s", e.restored_computed_s},
+          {"restore_disk_s", e.disk.ready_s},
+          {"restore_host_s", e.host.ready_s},
+          {"first_token_disk_s", e.disk.first_token_s},
+          {"first_token_host_s", e.host.first_token_s},
+          {"decode_s", e.decode_s},
+          {"decode_work", cost_json(m.decode_work)},
+          {"allocating_steps", e.allocating_steps},
+          {"anonymous_bytes", e.anonymous_bytes},
+          {"one", team_json(m.one)},
+          {"all", team_json(m.all)},
+          {"bars", std::move(bars)}};
+}
+
+Status make_model(const Arguments& arguments, const std::string& folder) {
+  EMBER_ASSIGN(ModelConfig config, load_model_config_file(arguments.config));
+  config.layers = arguments.layers;
+  config.routed_experts = arguments.experts;
+  return make_random_model(config, 1, DType::kBf16, folder, RandomDraw::kShared);
+}
+
+Result<Measured> measure(const Arguments& arguments, const std::string& model,
+                         const std::string& folder) {
+  EMBER_ASSIGN(const ModelConfig config, load_model_config(model));
+  Measured measured;
+  measured.far = std::min<size_t>(arguments.positions, config.max_positions);
+  EngineFiguresOptions options;
+  options.model = model;
+  options.store = folder + "/store";
+  options.attention = form_of(arguments);
+  const size_t longest = std::min<size_t>(arguments.tokens, config.max_positions - 1);
+  for (size_t tokens = kNear; tokens < longest; tokens *= 2) options.lengths.push_back(tokens);
+  options.lengths.push_back(longest);
+  options.restored_tokens = std::min(options.restored_tokens, longest - 1);
+  EMBER_ASSIGN(measured.engine, measure_engine(options));
+  EMBER_ASSIGN(measured.all, measure_team(arguments, model, 0, measured));
+  EMBER_ASSIGN(measured.one, measure_team(arguments, model, 1, measured));
+  return measured;
+}
+
+int run(const Arguments& arguments) {
+  const TempFolder temporary;
+  const std::string folder = arguments.work.empty() ? temporary.path() : arguments.work;
+  std::string model = arguments.model;
+  Status made;
+  if (model.empty()) {
+    model = folder + "/model";
+    if (!fs::exists(model)) made = make_model(arguments, model);
+  }
+  const TempFolder store;
+  const Result<Measured> measured =
+      made.ok() ? measure(arguments, model, store.path()) : Result<Measured>(made.error());
+  if (!measured.ok()) {
+    std::fprintf(stderr, "engine_bench: %s\n", measured.error().message.c_str());
+    return 1;
+  }
+  const std::string json = to_json(arguments, *measured).dump();
+  const std::string table = markdown(*measured);
+  std::printf("%s\n", arguments.json ? json.c_str() : table.c_str());
+  if (!arguments.out.empty()) {
+    fs::create_directories(arguments.out);
+    std::ofstream(arguments.out + "/engine_bench.json") << json << '\n';
+    std::ofstream(arguments.out + "/engine_bench.md") << table;
+  }
+  return 0;
 }
 
 }  // namespace
 }  // namespace ember
 
 int main(int argc, char** argv) {
-  const std::string model = argc > 1 ? argv[1] : "models/demo";
-  const size_t count = argc > 2 ? static_cast<size_t>(std::atoll(argv[2])) : 3000;
-  const ember::TempFolder folder;
-  ember::bench_restore(model, folder / "store", count);
-  ember::bench_decode(model);
-  return 0;
+  ember::Arguments arguments;
+  CLI::App app("How fast the engine is beside what the machine gives", "engine_bench");
+  app.add_option("--model", arguments.model, "Model folder, for example models/demo");
+  app.add_option("--config", arguments.config, "Configuration of the model to make")
+      ->capture_default_str();
+  app.add_option("--work", arguments.work, "Folder where the made model stays");
+  app.add_option("--layers", arguments.layers, "Its layers")->capture_default_str();
+  app.add_option("--experts", arguments.experts, "Its routed experts")->capture_default_str();
+  app.add_option("--tokens", arguments.tokens, "Prompt")->capture_default_str()
+      ->check(CLI::Range(513, 1 << 20));
+  app.add_option("--positions", arguments.positions, "The far end of the comparison")
+      ->capture_default_str()->check(CLI::Range(512, 1 << 20));
+  app.add_option("--tries", arguments.tries, "Of each step; the best counts")
+      ->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--attention", arguments.attention, "absorb or naive")
+      ->capture_default_str()->check(CLI::IsMember({"absorb", "naive"}));
+  app.add_option("--out", arguments.out, "Folder for the table and the JSON");
+  app.add_flag("--json", arguments.json, "One line of JSON instead of tables");
+  app.footer(ember::kNotes);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return ember::run(arguments);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "engine_bench: %s\n", error.what());
+    return 1;
+  }
 }

@@ -66,7 +66,7 @@ Result<Measured> measure(const Arguments& arguments, const std::string& cache) {
 
 bool whole_and_equal(const NeedleCell& total) {
   return total.host_restored == total.asked && total.disk_restored == total.asked &&
-         total.host_differs == 0 && total.disk_differs == 0;
+         total.host_differs == 0 && total.disk_differs == 0 && total.cold_differs == 0;
 }
 
 NeedleCell of_length(const NeedleResult& result, size_t length) {
@@ -84,13 +84,14 @@ std::string depth_name(const Arguments& arguments, size_t depth) {
 // Shares in per cent: a line for each depth, a column for each length, for one precision.
 std::string markdown(const Arguments& arguments, const Measured& measured) {
   const NeedleCell total = measured.result.total();
-  char line[300];
+  char line[400];
   std::snprintf(line, sizeof line,
                 "**%s cache**, %zu bytes a token: %zu of %zu right (%.1f %%). After a restore "
-                "from host RAM %zu answers differ, after one from disk %zu.\n\n",
+                "from host RAM %zu answers differ, after one from disk %zu, and of the %zu asked "
+                "without a cache %zu.\n\n",
                 measured.cache.c_str(), size_t{measured.result.token_bytes}, total.right,
                 total.asked, 100 * share(total.right, total.asked), total.host_differs,
-                total.disk_differs);
+                total.disk_differs, total.cold_asked, total.cold_differs);
   std::string out = line;
   std::string rule = "|---|";
   out += "| depth |";
@@ -147,6 +148,8 @@ Json to_json(const Measured& measured) {
           {"restored_from_disk", total.disk_restored},
           {"host_differs", total.host_differs},
           {"disk_differs", total.disk_differs},
+          {"cold_asked", total.cold_asked},
+          {"cold_differs", total.cold_differs},
           {"seconds", measured.seconds},
           {"cells", std::move(cells)}};
 }
@@ -195,7 +198,7 @@ int run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   ember::Arguments arguments;
-  CLI::App app("Facts at ten depths of long contexts, asked cold and after restores", "needle");
+  CLI::App app("Facts at ten depths of long contexts, asked at once and after restores", "needle");
   app.add_option("--model", arguments.model, "Model folder with handbook.txt and facts.json")
       ->capture_default_str();
   app.add_option("--lengths", arguments.lengths, "Tokens of the contexts")->delimiter(',');

@@ -3,19 +3,19 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
-#include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/clock.h"
+#include "bench/kernel_peak.h"
 
 namespace ember {
 namespace {
 
 constexpr size_t kBufferBytes = size_t{128} << 20;
-constexpr int kRepeats = 5;
+constexpr int kRepeats = 10;
 
 template <typename F>
 double best_bytes_per_s(F&& pass) {
@@ -31,21 +31,17 @@ double best_bytes_per_s(F&& pass) {
 
 }  // namespace
 
-double measure_memcpy_bytes_per_s() {
-  std::vector<char> from(kBufferBytes, 1);
-  std::vector<char> to(kBufferBytes, 2);
-  return best_bytes_per_s([&] { std::memcpy(to.data(), from.data(), kBufferBytes); });
-}
-
-double measure_read_bytes_per_s() {
-  std::vector<uint64_t> buffer(kBufferBytes / sizeof(uint64_t), 3);
-  volatile uint64_t sink = 0;
-  return best_bytes_per_s([&] {
-    uint64_t sums[8] = {};
-    for (size_t i = 0; i < buffer.size(); i += 8) {
-      for (size_t lane = 0; lane < 8; ++lane) sums[lane] += buffer[i + lane];
+double measure_read_bytes_per_s(int threads) {
+  const auto count = static_cast<size_t>(threads);
+  const std::vector<float> buffer(count * kBufferBytes / sizeof(float), 3.0f);
+  const size_t share = kBufferBytes / sizeof(float);
+  std::vector<float> sums(count * 16);  // a cache line each
+  return static_cast<double>(threads) * best_bytes_per_s([&] {
+    std::vector<std::thread> team;
+    for (size_t i = 0; i < count; ++i) {
+      team.emplace_back([&, i] { sums[i * 16] = read_all(buffer.data() + i * share, share); });
     }
-    sink = std::accumulate(std::begin(sums), std::end(sums), uint64_t{0});
+    for (std::thread& thread : team) thread.join();
   });
 }
 

@@ -1,12 +1,13 @@
 // Random model: weights of variance 1 / inputs, norms about 1, as deepseek_v3 or deepseek_v2.
 #include "tools/make_random_model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <memory>
+#include <map>
 #include <numbers>
 #include <vector>
 
@@ -29,12 +30,19 @@ class Gaussian {
   Prng prng_;
 };
 
+using Bytes = std::vector<std::byte>;
+
+// Values of a common row; odd, so that where it begins anew no row of a matrix does.
+constexpr size_t kRowValues = (size_t{1} << 22) - 3;
+constexpr size_t kLeastShared = size_t{1} << 18;  // smaller matrices are drawn
+
 class RandomTensors {
  public:
-  RandomTensors(const ModelConfig& config, uint64_t seed, DType dtype)
-      : config_(config), gaussian_(seed), dtype_(dtype) {}
+  RandomTensors(const ModelConfig& config, uint64_t seed, DType dtype, RandomDraw draw)
+      : config_(config), gaussian_(seed), places_(seed + 1), dtype_(dtype), draw_(draw) {}
 
-  std::vector<TensorToWrite> make() {
+  // They may be made as long as this object lives.
+  std::vector<TensorToMake> make() {
     const size_t d = config_.hidden;
     matrix("model.embed_tokens.weight", config_.vocab_size, d, 1.0);
     vector("model.norm.weight", d);
@@ -104,26 +112,55 @@ class RandomTensors {
   void add(const std::string& name, DType dtype, std::vector<size_t> shape, double mean,
            double deviation) {
     const size_t count = TensorView{dtype, shape, {}}.elements();
-    const size_t bytes = count * dtype_bytes(dtype);
-    storage_.push_back(std::make_unique<std::byte[]>(bytes));
-    std::byte* to = storage_.back().get();
+    if (draw_ == RandomDraw::kShared && dtype == dtype_ && count >= kLeastShared) {
+      Bytes& row = rows_[deviation];
+      if (row.empty()) row = draw(kRowValues, dtype, mean, deviation);
+      const size_t width = dtype_bytes(dtype);
+      tensors_.push_back({name, dtype, std::move(shape),
+                          [&row, at = places_.below(kRowValues) * width, bytes = count * width](
+                              const TensorToMake::Write& write) {
+                            return write_cut(row, at, bytes, write);
+                          }});
+      return;
+    }
+    tensors_.push_back({name, dtype, std::move(shape),
+                        [bytes = draw(count, dtype, mean, deviation)](
+                            const TensorToMake::Write& write) { return write(bytes); }});
+  }
+
+  Bytes draw(size_t count, DType dtype, double mean, double deviation) {
+    Bytes bytes(count * dtype_bytes(dtype));
     for (size_t i = 0; i < count; ++i) {
       const auto value = static_cast<float>(mean + deviation * gaussian_());
       if (dtype == DType::kF32) {
-        std::memcpy(to + i * sizeof value, &value, sizeof value);
+        std::memcpy(bytes.data() + i * sizeof value, &value, sizeof value);
       } else {
         const bf16 rounded = to_bf16(value);
-        std::memcpy(to + i * sizeof rounded, &rounded, sizeof rounded);
+        std::memcpy(bytes.data() + i * sizeof rounded, &rounded, sizeof rounded);
       }
     }
-    tensors_.push_back({name, dtype, std::move(shape), {to, bytes}});
+    return bytes;
+  }
+
+  // `bytes` bytes of the row from `at` on, around its end as often as it takes.
+  static Status write_cut(const Bytes& row, size_t at, size_t bytes,
+                          const TensorToMake::Write& write) {
+    while (bytes > 0) {
+      const size_t piece = std::min(row.size() - at, bytes);
+      EMBER_TRY(write(ConstBytes(row).subspan(at, piece)));
+      at = 0;
+      bytes -= piece;
+    }
+    return {};
   }
 
   const ModelConfig& config_;
   Gaussian gaussian_;
+  Prng places_;
   DType dtype_;
-  std::vector<std::unique_ptr<std::byte[]>> storage_;
-  std::vector<TensorToWrite> tensors_;
+  RandomDraw draw_;
+  std::map<double, Bytes> rows_;  // by deviation
+  std::vector<TensorToMake> tensors_;
 };
 
 std::string number(double value) {
@@ -199,7 +236,7 @@ Status write_text(const std::string& path, const std::string& text) {
 }  // namespace
 
 Status make_random_model(const ModelConfig& config, uint64_t seed, DType dtype,
-                         const std::string& folder) {
+                         const std::string& folder, RandomDraw draw) {
   EMBER_CHECK(dtype == DType::kBf16 || dtype == DType::kF32, "weights are bf16 or fp32");
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
@@ -211,8 +248,8 @@ Status make_random_model(const ModelConfig& config, uint64_t seed, DType dtype,
   EMBER_TRY(write_text(folder + "/generation_config.json",
                        "{\"bos_token_id\": " + std::to_string(config.bos_id) +
                            ", \"eos_token_id\": " + eos + "}\n"));
-  RandomTensors tensors(config, seed, dtype);
-  return write_safetensors(folder + "/model.safetensors", tensors.make());
+  RandomTensors tensors(config, seed, dtype, draw);
+  return stream_safetensors(folder + "/model.safetensors", tensors.make());
 }
 
 }  // namespace ember

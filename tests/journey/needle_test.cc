@@ -50,6 +50,8 @@ TEST_P(NeedleTest, AnswersAfterARestoreFromEachTierAreThoseOfAnUninterruptedRun)
   EXPECT_EQ(total.disk_restored, total.asked);
   EXPECT_EQ(total.host_differs, 0u);
   EXPECT_EQ(total.disk_differs, 0u);
+  EXPECT_EQ(total.cold_asked, 2u);
+  EXPECT_EQ(total.cold_differs, 0u);
   EXPECT_GE(total.right, 4u) << "the model answers most of such questions";
 }
 

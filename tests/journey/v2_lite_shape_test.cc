@@ -12,8 +12,8 @@ TEST(V2LiteShapeTest, RestoredBitForBitAroundABoundaryAndFromEveryTier) {
   auto config = load_model_config(std::string(EMBER_SOURCE_DIR) + "/configs/v2_lite_two_layers");
   ASSERT_TRUE(config.ok()) << config.error().message;
   config.value().routed_experts = 6;
-  const Status made =
-      make_random_model(config.value(), /*seed=*/3, DType::kBf16, folder / "model");
+  const Status made = make_random_model(config.value(), /*seed=*/3, DType::kBf16,
+                                        folder / "model", RandomDraw::kShared);
   ASSERT_TRUE(made.ok()) << made.error().message;
   for (AttentionForm form : {AttentionForm::kAbsorb, AttentionForm::kNaive}) {
     Rig rig({.model_path = folder / "model",

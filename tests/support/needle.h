@@ -1,7 +1,7 @@
-// Needle: facts planted in a long handbook, asked without the cache, after a restore from host RAM,
-// and after one from disk in a store that was closed and opened again.
+// Needle: facts planted in a long handbook, asked by the run that has just read it, after a restore
+// from host RAM, and after one from disk in a store that was closed and opened again.
 //
-// Journey    needle_context -> [needle] -> engine (cold, host, disk) -> answers by depth and length
+// Journey    needle_context -> [needle] -> engine (device, host, disk) -> answers by depth, length
 // Invariant  restores are real: an answer counts as restored only where the whole context came from
 //            the tier it is asked from
 // Threads    engine thread
@@ -36,9 +36,11 @@ struct NeedleCell {
   size_t length = 0;
   size_t depth = 0;
   size_t asked = 0;
-  size_t right = 0;           // the value stands in the cold run's answer
-  size_t host_differs = 0;    // the ids of the answer are not those of the cold run
+  size_t right = 0;           // the value stands in the answer of the uninterrupted run
+  size_t host_differs = 0;    // the ids of the answer are not those of the uninterrupted run
   size_t disk_differs = 0;
+  size_t cold_asked = 0;      // asked without any cache too: the first question of a context
+  size_t cold_differs = 0;
   size_t host_restored = 0;   // questions whose whole context came from host RAM
   size_t disk_restored = 0;   // from disk
 };
