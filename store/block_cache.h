@@ -120,6 +120,8 @@ struct BlockCacheStats {
   uint64_t warmed_blocks = 0;       // brought into RAM before anyone asked (warm-up)
   uint64_t warmed_bytes = 0;        // read for that
   uint64_t warm_up_left = 0;        // blocks that are still to come
+  uint64_t prefetched_blocks = 0;   // brought into RAM for requests that waited
+  uint64_t prefetch_slots = 0;      // host slots that are kept for such requests now
   uint64_t disk_bytes = 0;          // all files
   uint64_t disk_limit_bytes = 0;
   uint64_t stored_bytes = 0;  // payload on disk of live groups
@@ -172,6 +174,28 @@ class Chain {
   // False while restoring; after that length() is where computing begins.
   virtual bool ready() const = 0;
   virtual const RestoreReport& restore_report() const = 0;
+
+  // --- a step before it is ready (docs/scheduling.md)
+  // Where computing begins if all that was asked for comes; length() tells what came.
+  virtual size_t expected_length() const = 0;
+  // Layer groups, from the first on, that are proven and in place in every block; 0 once a block is
+  // lost.
+  virtual uint32_t readable_groups() const = 0;
+  // A step that reads the chain begins: for each layer group a ticket (none: it is readable) that
+  // completes with success when the group is readable, and with failure when it will not be. Until
+  // end_step() no slot of the chain changes hands, and it does not become ready.
+  virtual std::span<const Ticket> begin_step() = 0;
+  // Lets the tickets fail that have not completed: others want the device.
+  virtual void give_way() = 0;
+  // The step's own ticket has completed. If it succeeded, ready() and length() are as expected.
+  virtual void end_step() = 0;
+};
+
+// What a waiting request has asked for ahead; while it lives, what came is kept in RAM.
+class Prefetch {
+ public:
+  virtual ~Prefetch() = default;
+  virtual size_t blocks_in_ram() const = 0;
 };
 
 class BlockCache {
@@ -209,6 +233,11 @@ class BlockCache {
                                                     size_t max_tokens,
                                                     const RequestScope& scope = {},
                                                     int64_t patience_us = 0) = 0;
+  // For a request that waits: brings blocks of the first `tokens` of `prompt` from the disk to host
+  // RAM, as far as half of it goes, when no restore is under way. Takes no device slot. To be
+  // dropped when its chain is open, and before the cache.
+  virtual std::unique_ptr<Prefetch> prefetch(TokenSpan prompt, size_t tokens,
+                                             const RequestScope& scope = {}) = 0;
   // The latents of `tokens`, which follow the first chain.length() tokens, are in their slots now.
   // Full blocks enter the index, in the scope with which the chain was opened, and are offloaded in
   // the background.

@@ -98,6 +98,7 @@ BlockCacheImpl::BlockCacheImpl(const BlockCacheOptions& options, const CacheTuni
                           options.settings.max_age_us, plan.index_bytes,
                           plan.staging_bytes}},
       restores_(context_),
+      prefetcher_(context_),
       offload_(context_),
       dedup_(context_),
       reopening_(context_, offload_),
@@ -185,8 +186,9 @@ void BlockCacheImpl::pump() {
   restores_.pump();
   offload_.advance();
   restores_.pump();  // host slots may have come free
-  scrubber_.advance(restores_.busy());
-  warm_up_.advance(restores_.busy() || offload_.busy() || dedup_.busy());
+  prefetcher_.advance(restores_.busy());
+  scrubber_.advance(restores_.busy() || prefetcher_.reading());
+  warm_up_.advance(restores_.busy() || offload_.busy() || dedup_.busy() || prefetcher_.reading());
   accesses_.advance();
   shadows_.advance();
 }
@@ -243,7 +245,8 @@ bool BlockCacheImpl::handle(const Completion& completion) {
 }
 
 bool BlockCacheImpl::busy() const {
-  return restores_.busy() || offload_.busy() || dedup_.busy() || warm_up_.reading();
+  return restores_.busy() || offload_.busy() || dedup_.busy() || warm_up_.reading() ||
+         prefetcher_.reading();
 }
 
 Ticket BlockCacheImpl::sync(std::string_view tenant) {
@@ -276,6 +279,8 @@ BlockCacheStats BlockCacheImpl::stats() const {
   stats.health = health_.now();
   scrubber_.add_to(stats);
   warm_up_.add_to(stats);
+  stats.prefetched_blocks = prefetcher_.read_blocks();
+  stats.prefetch_slots = prefetcher_.slots();
   for (Tier tier : kAllTiers) {
     stats.blocks[static_cast<size_t>(tier)] = ledger_.index().count(tier);
   }

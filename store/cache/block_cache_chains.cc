@@ -87,6 +87,24 @@ Result<std::unique_ptr<Chain>> BlockCacheImpl::open_chain(TokenSpan prompt, size
   return std::unique_ptr<Chain>(std::move(chain));
 }
 
+// Tails are few bytes, and stay where they are.
+std::unique_ptr<Prefetch> BlockCacheImpl::prefetch(TokenSpan prompt, size_t tokens,
+                                                   const RequestScope& scope) {
+  std::vector<BlockHash> hashes;
+  if (check_request_scope(scope, scopes_.policy()).ok()) {
+    const ChainScope asked = known_scope(scope);
+    const PrefixMatch found = ledger_.index().match(
+        asked.own, prompt, std::min(tokens, prompt.size()), context_.numerics_build,
+        asked.shared_blocks);
+    for (const BlockId block : found.blocks) {
+      if (!ledger_.is_tail(block)) hashes.push_back(ledger_.entry(block).hash);
+    }
+  }
+  auto handle = prefetcher_.begin(std::move(hashes));
+  pump();
+  return handle;
+}
+
 // Leases every copy that the restore will read, so that taking slots cannot evict it.
 void BlockCacheImpl::add_matches(ChainImpl& chain, TokenSpan prompt, size_t limit) {
   if (limit == 0) return;

@@ -20,6 +20,7 @@
 #include "store/cache/chain.h"
 #include "store/cache/dedup_check.h"
 #include "store/cache/offload_executor.h"
+#include "store/cache/prefetcher.h"
 #include "store/cache/reopening.h"
 #include "store/cache/restore_executor.h"
 #include "store/cache/scope_book.h"
@@ -43,6 +44,8 @@ class BlockCacheImpl final : public BlockCache {
   Result<std::unique_ptr<Chain>> open_chain(TokenSpan prompt, size_t restore_tokens,
                                             size_t max_tokens, const RequestScope& scope = {},
                                             int64_t patience_us = 0) override;
+  std::unique_ptr<Prefetch> prefetch(TokenSpan prompt, size_t tokens,
+                                     const RequestScope& scope = {}) override;
   void commit(Chain& chain, TokenSpan tokens) override;
   void commit_tail(Chain& chain) override;
   void hint(Chain& chain, const UseHint& hint) override;
@@ -128,6 +131,7 @@ class BlockCacheImpl final : public BlockCache {
   ReadCounters reads_;
   CacheContext context_;
   RestoreExecutor restores_;
+  Prefetcher prefetcher_;
   OffloadExecutor offload_;
   DedupCheck dedup_;
   Reopening reopening_;

@@ -16,6 +16,7 @@ ChainImpl::ChainImpl(CacheContext& context, RestoreExecutor& restores, size_t& o
 }
 
 ChainImpl::~ChainImpl() {
+  fail_tickets("the request is gone");
   for (Fill* fill : fills_) {
     if (fill != nullptr) restores_.leave(fill, this);
   }
@@ -77,7 +78,10 @@ void ChainImpl::start(TokenSpan prompt, int64_t match_us, int64_t deadline_us) {
   tokens_.assign(prompt.begin(), prompt.begin() + static_cast<std::ptrdiff_t>(planned));
   progress_.assign(matched_.size(), Progress::kArrived);
   fills_.assign(matched_.size(), nullptr);
+  missing_.assign(context_.layout.group_count(), 0);
   for (size_t i = in_place_; i < matched_.size(); ++i) begin_fill(i, deadline_us);
+  for (size_t i = 0; i < table_.size(); ++i) table_[i] = slot(i).slot();
+  open_groups();
   if (waiting_ == 0) conclude();
 }
 
@@ -93,6 +97,8 @@ void ChainImpl::begin_fill(size_t index, int64_t deadline_us) {
     shared_[index] = matched.joined->target.share();
     fills_[index] = matched.joined;
     restores_.join(matched.joined, this);
+    const uint32_t there = matched.joined->batch == nullptr ? 0 : matched.joined->batch->arrived;
+    for (size_t g = there; g < missing_.size(); ++g) ++missing_[g];
     return;
   }
   auto fill = std::make_unique<Fill>();
@@ -104,6 +110,52 @@ void ChainImpl::begin_fill(size_t index, int64_t deadline_us) {
   fill->source = std::move(matched.source);
   fill->deadline_us = deadline_us;
   fills_[index] = restores_.add(std::move(fill), this);
+  for (size_t& missing : missing_) ++missing;
+}
+
+void ChainImpl::groups_arrived(const Fill&, uint32_t first, uint32_t last) {
+  for (uint32_t g = first; g < last; ++g) --missing_[g];
+  open_groups();
+}
+
+// A group is readable when it and all before it are in place everywhere.
+void ChainImpl::open_groups() {
+  while (!lost_ && readable_groups_ < missing_.size() && missing_[readable_groups_] == 0) {
+    const uint32_t group = readable_groups_++;
+    if (group >= group_tickets_.size() || !group_tickets_[group]) continue;
+    context_.device.post(std::exchange(group_tickets_[group], Ticket{}), Status{});
+  }
+}
+
+void ChainImpl::lose() {
+  lost_ = true;
+  fail_tickets("a block of its prefix did not come");
+}
+
+void ChainImpl::fail_tickets(const char* reason) {
+  for (Ticket& ticket : group_tickets_) {
+    if (!ticket) continue;
+    context_.device.post(std::exchange(ticket, Ticket{}), Status(ErrorCode::kCancelled, reason));
+  }
+}
+
+std::span<const Ticket> ChainImpl::begin_step() {
+  EMBER_CHECK(!ready_ && !lost_ && !in_step_, "a step on a chain that has no groups to wait for");
+  in_step_ = true;
+  group_tickets_.assign(missing_.size(), Ticket{});
+  for (uint32_t g = readable_groups_; g < missing_.size(); ++g) {
+    group_tickets_[g] = context_.device.external_ticket();
+    context_.tickets.on(group_tickets_[g], [](const Status&) {});
+  }
+  return group_tickets_;
+}
+
+void ChainImpl::give_way() { fail_tickets("others want the device"); }
+
+void ChainImpl::end_step() {
+  fail_tickets("its step has ended");
+  in_step_ = false;
+  if (waiting_ == 0 && !ready_) conclude();
 }
 
 void ChainImpl::fill_settled(const Fill& fill) {
@@ -115,8 +167,13 @@ void ChainImpl::fill_settled(const Fill& fill) {
   progress_[index] = done ? Progress::kArrived : Progress::kFailed;
   if (fill.damaged) ++report_.damaged_blocks;
   --waiting_;
-  if (!done) stop_after(index);
-  if (waiting_ == 0 && !ready_) conclude();
+  if (!done) {
+    lose();
+    stop_after(index);
+  }
+  if (waiting_ > 0 || ready_) return;
+  arrived_us_ = context_.clock.now_us();
+  if (!in_step_) conclude();
 }
 
 // Later blocks are of no use to this chain. What fills its own slots must end before it is ready.
@@ -177,7 +234,7 @@ void ChainImpl::conclude() {
     own.restored_tokens[t] += report_.restored_tokens[t];
     context_.counters.restored_tokens[t] += report_.restored_tokens[t];
   }
-  report_.restore_us = context_.clock.now_us() - started_us_;
+  report_.restore_us = (arrived_us_ > 0 ? arrived_us_ : context_.clock.now_us()) - started_us_;
   ready_ = true;
 }
 

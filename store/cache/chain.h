@@ -40,6 +40,11 @@ class ChainImpl final : public Chain, private FillWaiter {
   size_t length() const override { return length_; }
   bool ready() const override { return ready_; }
   const RestoreReport& restore_report() const override { return report_; }
+  size_t expected_length() const override { return ready_ ? length_ : tokens_.size(); }
+  uint32_t readable_groups() const override { return lost_ ? 0 : readable_groups_; }
+  std::span<const Ticket> begin_step() override;
+  void give_way() override;
+  void end_step() override;
 
   const ChainScope& scope() const { return scope_; }
 
@@ -85,9 +90,13 @@ class ChainImpl final : public Chain, private FillWaiter {
  private:
   enum class Progress : uint8_t { kWaiting, kArrived, kFailed };
 
+  void groups_arrived(const Fill& fill, uint32_t first, uint32_t last) override;
   void fill_settled(const Fill& fill) override;
   void retry() override { conclude(); }
   void begin_fill(size_t index, int64_t deadline_us);
+  void open_groups();
+  void lose();
+  void fail_tickets(const char* reason);
   void stop_after(size_t failed);
   bool free_own_slots(size_t arrived);
   void conclude();
@@ -110,6 +119,13 @@ class ChainImpl final : public Chain, private FillWaiter {
   size_t in_place_ = 0;
   size_t waiting_ = 0;
 
+  // By layer group: blocks in which it is still to come, and the ticket of the step under way.
+  std::vector<size_t> missing_;
+  std::vector<Ticket> group_tickets_;
+  uint32_t readable_groups_ = 0;
+  bool lost_ = false;     // a block failed: what a step reads may never come
+  bool in_step_ = false;  // before it is ready
+
   std::vector<ShadowId> foreseen_;
   size_t told_blocks_ = 0;
   bool one_shot_ = false;
@@ -118,6 +134,7 @@ class ChainImpl final : public Chain, private FillWaiter {
   size_t length_ = 0;
   bool ready_ = false;
   int64_t started_us_ = 0;
+  int64_t arrived_us_ = 0;  // when the last fill settled
   RestoreReport report_;
 };
 

@@ -12,6 +12,7 @@ namespace ember {
 namespace {
 
 constexpr size_t kBatchFills = 64;
+constexpr size_t kReadsUnderWay = 16;  // of a batch, or one a block: more than a drive needs
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 bool alive(const Fill& fill) { return fill.state == Fill::State::kRunning && !fill.cancelled; }
@@ -112,6 +113,7 @@ void RestoreExecutor::start_batch() {
   }
   queue_ = std::move(waiting);
   if (batch->fills.empty()) return;
+  batch->copied.assign(context_.layout.group_count(), 0);
   poison(*batch);
   for (Fill* fill : batch->fills) {
     if (fill->from == Tier::kDisk) read(*fill, 0);
@@ -169,14 +171,23 @@ void RestoreExecutor::read_ended(Fill& fill, uint32_t group, const Status& statu
 
 void RestoreExecutor::mark_group(Fill& fill, uint32_t group) {
   const BlockReader reader = context_.reader();
-  const uint32_t groups = context_.layout.group_count();
   fill.group_ready[group] = 1;
   if (group == 0 && !reader.same_grouping(fill.record)) {
     std::fill(fill.group_ready.begin(), fill.group_ready.end(), char{1});
-  } else if (group == 0 && alive(fill)) {
-    for (uint32_t g = 1; g < groups; ++g) read(fill, g);
   }
-  if (all_proven(fill)) context_.ledger.publish(fill.block, Tier::kHost, fill.source);
+  if (all_proven(fill)) {
+    context_.ledger.publish(fill.block, Tier::kHost, fill.source);
+  } else if (alive(fill)) {
+    read_more(fill);
+  }
+}
+
+void RestoreExecutor::read_more(Fill& fill) {
+  const size_t blocks = fill.batch->fills.size();
+  const size_t at_once = (kReadsUnderWay + blocks - 1) / blocks;
+  while (fill.reads < at_once && fill.next_read < context_.layout.group_count()) {
+    read(fill, fill.next_read++);
+  }
 }
 
 void RestoreExecutor::advance(FillBatch& batch) {
@@ -206,13 +217,29 @@ bool RestoreExecutor::copy_next_group(FillBatch& batch) {
     append_group_copies(context_.layout, batch.next_group, fill->tokens, from,
                         context_.device_pool.at(fill->target.slot()), copies);
   }
-  ++batch.next_group;
-  if (copies.empty()) return true;
+  const uint32_t group = batch.next_group++;
+  if (copies.empty()) {
+    group_copied(batch, group);
+    return true;
+  }
   ++batch.copies;
   FillBatch* copied = &batch;
-  context_.tickets.on(context_.device.copy(copies),
-                      [this, copied](const Status& status) { copies_ended(*copied, status); });
+  context_.tickets.on(context_.device.copy(copies), [this, copied, group](const Status& status) {
+    if (status.ok()) group_copied(*copied, group);
+    copies_ended(*copied, status);
+  });
   return true;
+}
+
+void RestoreExecutor::group_copied(FillBatch& batch, uint32_t group) {
+  batch.copied[group] = 1;
+  const uint32_t first = batch.arrived;
+  while (batch.arrived < batch.copied.size() && batch.copied[batch.arrived] != 0) ++batch.arrived;
+  if (batch.arrived == first) return;
+  for (const Fill* fill : batch.fills) {
+    if (!alive(*fill) || fill->damaged) continue;
+    for (FillWaiter* waiter : fill->waiters) waiter->groups_arrived(*fill, first, batch.arrived);
+  }
 }
 
 void RestoreExecutor::copies_ended(FillBatch& batch, const Status& status) {

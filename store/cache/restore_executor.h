@@ -8,7 +8,8 @@
 // Not here   which blocks are restored (store/cache/chain.h)
 //
 // A batch is as many queued fills as host slots can be had for. Its reads run in parallel, group 0
-// of every block first; when a group of all blocks is proven, one copy ticket takes it up.
+// of every block first, and a block's next group when one of it has come, so the first layers are
+// there long before the last. When a group of all blocks is proven, one copy ticket takes it up.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,8 @@ struct Fill;
 
 class FillWaiter {
  public:
+  // Layer groups [first, last) of the fill are proven and in place.
+  virtual void groups_arrived(const Fill& fill, uint32_t first, uint32_t last) = 0;
   // The fill is done or has failed; it is gone after this call.
   virtual void fill_settled(const Fill& fill) = 0;
   // Asked for with retry_later.
@@ -55,7 +58,8 @@ struct Fill {
   BlockIdentity identity;  // for the disk; written before the reads, then read by them
   BlockRecord record;
   std::vector<char> group_ready;
-  uint32_t reads = 0;  // tickets under way
+  uint32_t next_read = 1;  // group; the first is read with the record
+  uint32_t reads = 0;      // tickets under way
   FillBatch* batch = nullptr;
   std::vector<FillWaiter*> waiters;
 };
@@ -64,6 +68,8 @@ struct FillBatch {
   std::vector<Fill*> fills;  // in the order of their chains
   bool poisoned = false;
   uint32_t next_group = 0;  // to be copied up
+  uint32_t arrived = 0;     // groups whose copies, and those of all before, have ended
+  std::vector<char> copied;  // by group: its copy has ended
   uint32_t copies = 0;      // tickets under way, the poison's included
 };
 
@@ -95,10 +101,12 @@ class RestoreExecutor {
   void read(Fill& fill, uint32_t group);
   void read_ended(Fill& fill, uint32_t group, const Status& status);
   void mark_group(Fill& fill, uint32_t group);
+  void read_more(Fill& fill);
   void poison(FillBatch& batch);
   void advance(FillBatch& batch);
   bool copy_next_group(FillBatch& batch);
   void copies_ended(FillBatch& batch, const Status& status);
+  void group_copied(FillBatch& batch, uint32_t group);
   void fail(Fill& fill);
   void settle(Fill& fill, Fill::State state);
   void expire();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "store/cache/host_read.h"
 #include "store/cache/warm_up_plan.h"
 
 namespace ember {
@@ -13,14 +14,6 @@ namespace {
 constexpr int64_t kSecondUs = 1'000'000;
 
 }  // namespace
-
-// One block on its way to a host slot.
-struct WarmUp::Read {
-  BlockId block = kNoBlock;
-  SlotLease slot;
-  BlockIdentity identity;
-  BlockRecord record;
-};
 
 WarmUp::~WarmUp() { EMBER_CHECK(!reading(), "the cache closes while a block is being read"); }
 
@@ -74,7 +67,7 @@ bool WarmUp::due(int64_t now_us) {
 void WarmUp::start_reads() {
   while (allowance_ > 0 && reads_under_way_ < kReadsAtOnce && next_ < blocks_.size()) {
     const BlockId block = context_.ledger.index().find(blocks_[next_]);
-    if (block == kNoBlock || !wanted(block)) {
+    if (block == kNoBlock || !can_be_read_ahead(context_, block)) {
       ++next_;
       continue;
     }
@@ -88,52 +81,17 @@ void WarmUp::start_reads() {
   if (next_ == blocks_.size() && !reading()) stop();
 }
 
-bool WarmUp::wanted(BlockId block) const {
-  const BlockEntry& entry = context_.ledger.entry(block);
-  return entry.in(Tier::kDisk) && !entry.in(Tier::kHost) && !entry.in(Tier::kDevice) &&
-         !entry.damaged && entry.numerics_build == context_.numerics_build &&
-         !context_.ledger.is_tail(block);
-}
-
 void WarmUp::start_read(BlockId block, SlotLease slot) {
-  const auto read = std::make_shared<Read>();
-  read->block = block;
-  read->identity = context_.identity_of(block);
-  std::byte* bytes = context_.host_tier.at(slot.slot());
-  read->slot = std::move(slot);
-  context_.ledger.hold(block);
-  ++context_.ledger.notes(block).disk_readers;
   ++reads_under_way_;
-  allowance_ -= static_cast<int64_t>(context_.ledger.notes(block).stored_bytes);
-  const uint32_t groups = context_.layout.group_count();
-  const Ticket ticket = context_.device.run_host(
-      HostLane::kRead, [reader = context_.reader(), read, bytes, groups]() -> Status {
-        EMBER_TRY(reader.read_first(read->identity, read->record, bytes));
-        if (!reader.same_grouping(read->record)) return {};
-        for (uint32_t group = 1; group < groups; ++group) {
-          EMBER_TRY(reader.read_group(read->record, group, bytes));
-        }
-        return {};
-      });
-  context_.tickets.on(ticket, [this, read](const Status& status) { read_ended(*read, status); });
-}
-
-void WarmUp::read_ended(Read& read, const Status& status) {
-  --reads_under_way_;
-  BlockLedger& ledger = context_.ledger;
-  const bool stored = ledger.entry(read.block).in(Tier::kDisk);
-  if (status.ok() && stored && !ledger.entry(read.block).damaged) {
-    ledger.publish(read.block, Tier::kHost, read.slot);
-    ++warmed_blocks_;
-    warmed_bytes_ += ledger.notes(read.block).stored_bytes;
-  } else if (!status.ok() && stored && status.error().code == ErrorCode::kCorruption) {
-    context_.damaged(read.block);
-  } else if (!status.ok() && stored) {
-    ++context_.counters.read_errors;
-  }
-  read.slot.release();
-  --ledger.notes(read.block).disk_readers;
-  ledger.let_go(read.block);
+  const uint64_t stored_bytes = context_.ledger.notes(block).stored_bytes;
+  allowance_ -= static_cast<int64_t>(stored_bytes);
+  read_ahead(context_, block, std::move(slot),
+             [this, stored_bytes](BlockId, bool published, const SlotLease&) {
+               --reads_under_way_;
+               if (!published) return;
+               ++warmed_blocks_;
+               warmed_bytes_ += stored_bytes;
+             });
 }
 
 void WarmUp::add_to(BlockCacheStats& stats) const {

@@ -6,7 +6,8 @@
 //            them, so nothing leaves for it; no read begins beside restores or offload, nor for
 //            some time after; a block is published only when its bytes are proven
 // Threads    engine thread only; the plan and the reads are host tasks of the read lane
-// Not here   which blocks (store/cache/warm_up_plan.h), requests' own restores (restore_executor.h)
+// Not here   which blocks (store/cache/warm_up_plan.h), one read (store/cache/host_read.h),
+//            requests' own restores (restore_executor.h)
 #pragma once
 
 #include <cstdint>
@@ -42,13 +43,10 @@ class WarmUp {
   static constexpr int64_t kQuietUs = 250'000;
   static constexpr uint32_t kReadsAtOnce = 2;
   static constexpr uint32_t kSpareShare = 8;  // of the host slots, one in so many is left free
-  struct Read;
 
   bool due(int64_t now_us);
   void start_reads();
-  bool wanted(BlockId block) const;
   void start_read(BlockId block, SlotLease slot);
-  void read_ended(Read& read, const Status& status);
 
   CacheContext& context_;
   uint64_t rate_ = 0;  // 0: over, or never begun
