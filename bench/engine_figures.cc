@@ -50,7 +50,8 @@ class Run {
     options.ram_bytes = kRamBytes;
     options.disk_bytes = uint64_t{1} << 30;
     options.need_tokenizer = false;
-    options.attention = options_.attention;
+    const bool naive = options_.attention == AttentionForm::kNaive;
+    options.attention = naive ? AttentionMode::kNaive : AttentionMode::kAbsorb;
     options.restore = RestorePolicy::kAlways;
     options.context_tokens = std::max(options_.lengths.back(), kShortPrompt) + 256;
     EMBER_ASSIGN(const ModelConfig config, load_model_config(options_.model));

@@ -6,6 +6,7 @@
 // Not here   what an operation computes (kernels/<operation>.h)
 #pragma once
 
+#include <cstdint>
 #include <variant>
 #include <vector>
 
@@ -25,6 +26,8 @@
 
 namespace ember {
 
+class Clock;
+
 // The program goes on when this ticket has completed; where it failed, the rest of the program is
 // skipped and the program's own ticket fails with that reason. So layer 0 can compute while the
 // latents of later layers are still on their way.
@@ -32,9 +35,15 @@ struct WaitParams {
   Ticket ticket;
 };
 
+// Notes when the program came here: every operation before it has ended.
+struct MarkParams {
+  const Clock* clock = nullptr;
+  int64_t* at_us = nullptr;  // stays alive as the program does
+};
+
 using Op = std::variant<GatherRowsParams, RmsNormParams, MatmulParams, RopeParams, LatentPackParams,
                         LatentAttentionParams, SwigluParams, ResidualAddParams, ExpertRouteParams,
-                        ExpertFfnParams, SampleParams, BlockCopyParams, WaitParams>;
+                        ExpertFfnParams, SampleParams, BlockCopyParams, WaitParams, MarkParams>;
 
 struct Program {
   std::vector<Op> ops;

@@ -2,6 +2,8 @@
 #include "kernels/run_op.h"
 
 #include "base/check.h"
+#include "base/clock.h"
+#include "kernels/cpu_team.h"
 
 namespace ember {
 namespace {
@@ -22,6 +24,9 @@ struct Runner {
   void operator()(const ExpertFfnParams& p) const { expert_ffn_cpu(p, team); }
   void operator()(const SampleParams& p) const { sample_cpu(p, team); }
   void operator()(const BlockCopyParams& p) const { block_copy_cpu(p, team); }
+  void operator()(const MarkParams& p) const {
+    if (team.rank() == 0) *p.at_us = p.clock->now_us();
+  }
   void operator()(const WaitParams&) const { EMBER_CHECK(false, "the device waits, not an op"); }
 };
 

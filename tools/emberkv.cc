@@ -93,7 +93,10 @@ void add_engine_flags(CLI::App& app, EngineFlags& flags) {
                         "Answers begin with reasoning, where the template leaves that open");
   app.add_flag_callback("--no-thinking", [&flags] { flags.thinking = false; },
                         "Answers begin without reasoning");
-  add_attention(app, flags.attention);
+  add_attention_mode(app, flags.attention);
+  app.add_option("--trace", flags.trace_file,
+                 "Write what the engine did, and when, to this file, for ui.perfetto.dev")
+      ->type_name("FILE");
   add_weight_form(app, flags.weights);
   add_cache_dtype(app, flags.cache_dtype);
   add_config(app, flags.config);

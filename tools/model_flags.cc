@@ -113,6 +113,23 @@ void add_attention(CLI::App& app, AttentionForm& target) {
       ->check(CLI::IsMember({"absorb", "naive"}));
 }
 
+void add_attention_mode(CLI::App& app, AttentionMode& target) {
+  CLI::Option* form = app.add_option_function<std::string>(
+      "--attention",
+      [&target](const std::string& text) {
+        target = text == "naive"    ? AttentionMode::kNaive
+                 : text == "absorb" ? AttentionMode::kAbsorb
+                                    : AttentionMode::kAuto;
+      },
+      "Form of latent attention: one of the two for all tokens, or auto, which takes the naive one "
+      "for long prompts (default: absorb)");
+  form->check(CLI::IsMember({"auto", "absorb", "naive"}));
+  app.add_flag_callback(
+         "--deterministic", [&target] { target = AttentionMode::kAbsorb; },
+         "The same bits whatever came from where, however prompts were cut and requests mixed")
+      ->excludes(form);
+}
+
 void add_weight_form(CLI::App& app, WeightForm& target) {
   app.add_option_function<std::string>(
          "--weights",

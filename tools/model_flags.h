@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/model/attention_mode.h"
 #include "tools/commands/convert.h"
 #include "tools/commands/logits.h"
 #include "tools/commands/perplexity.h"
@@ -25,6 +26,8 @@ using Action = std::function<int()>;
 int exit_code(const Status& status);
 
 void add_attention(CLI::App& app, AttentionForm& target);           // --attention
+// --attention, which has auto too, and --deterministic.
+void add_attention_mode(CLI::App& app, AttentionMode& target);
 void add_weight_form(CLI::App& app, WeightForm& target);            // --weights
 void add_cache_dtype(CLI::App& app, std::optional<DType>& target);  // --cache-dtype
 void add_config(CLI::App& app, std::string& target);                // --config

@@ -23,7 +23,7 @@ std::vector<Want> attention_wants(const ModelConfig& c, const ForwardOptions& op
   const size_t rows = options.max_rows;
   const size_t value = dtype_bytes(options.precision);
   const size_t heads = c.heads;
-  const bool absorb = options.attention == AttentionForm::kAbsorb;
+  const bool absorb = options.attention == AttentionForm::kAbsorb || options.both_forms;
   const size_t latents = absorb ? rows * heads * c.kv_lora_rank * sizeof(float) : 0;
   return {
       {&Activations::hidden, rows * c.hidden * value},

@@ -1,6 +1,7 @@
 // Forward: embedding, layers, final norm, head and draws, as one program.
 #include "engine/model/forward.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -12,8 +13,8 @@ namespace ember {
 namespace {
 
 // Upper bounds of operations: the program's list grows once, at creation.
-constexpr size_t kLayerOps = 20;
-constexpr size_t kStepOps = 8;
+constexpr size_t kLayerOps = 23;
+constexpr size_t kStepOps = 9;
 
 class ModelForward final : public Forward {
  public:
@@ -42,21 +43,27 @@ class ModelForward final : public Forward {
     step_.rope_table = rope_.as<float>();
     step_.softmax_scale = config.softmax_scale();
     step_.precision = options_.precision;
-    step_.form = options_.attention;
     step_.program = &program_;
+    if (options_.clock != nullptr) layer_times_us_.resize(config.layers + 1);
     program_.ops.reserve(config.layers * kLayerOps + kStepOps + options_.max_sequences);
     return {};
   }
 
-  const Program& build(std::span<const StepSequence> sequences) override {
+  const Program& build(std::span<const StepSequence> sequences,
+                       std::span<const Ticket> layer_waits) override {
     inputs_.fill(sequences);
     step_.rows = inputs_.rows();
+    step_.absorb_rows = inputs_.absorb_rows();
+    std::fill(layer_times_us_.begin(), layer_times_us_.end(), 0);
     program_.clear();
     program_.add(inputs_.upload());
     add_embedding();
     for (size_t i = 0; i < weights_.layers.size(); ++i) {
+      if (i < layer_waits.size() && layer_waits[i]) program_.add(WaitParams{layer_waits[i]});
+      add_mark(i);
       add_layer(step_, weights_.layers[i], views_[i]);
     }
+    add_mark(weights_.layers.size());
     if (inputs_.logit_rows() > 0) add_logits();
     if (inputs_.samples() > 0) add_samples();
     return program_;
@@ -68,8 +75,13 @@ class ModelForward final : public Forward {
   std::span<const int32_t> sampled() const override {
     return {act_.sampled_down.as<int32_t>(), inputs_.samples()};
   }
+  std::span<const int64_t> layer_times_us() const override { return layer_times_us_; }
 
  private:
+  void add_mark(size_t layer) {
+    if (!layer_times_us_.empty()) program_.add(MarkParams{options_.clock, &layer_times_us_[layer]});
+  }
+
   void add_embedding() {
     GatherRowsParams gather;
     gather.rows = step_.rows;
@@ -130,6 +142,7 @@ class ModelForward final : public Forward {
   Activations act_;
   Buffer rope_;
   StepContext step_;
+  std::vector<int64_t> layer_times_us_;
   Program program_;
 };
 

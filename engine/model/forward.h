@@ -2,14 +2,16 @@
 //
 // Journey    tokens + block tables -> [forward] -> program -> logits, sampled ids, new latents
 // Owns       the activations and step inputs, sized for max_rows tokens a step
-// Invariant  building a step allocates nothing; a token's results depend on its own prefix alone
-//            (not on how the prompt was cut in steps or on what else is in the step)
+// Invariant  building a step allocates nothing; a token's results depend on its own prefix and on
+//            the attention form alone (not on how the prompt was cut in steps or on what else is in
+//            the step)
 // Threads    engine thread; one step in flight at a time
 // Source     DeepSeek-V2 and V3 papers; engine/model/reference_forward.h is the plain form
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,10 +23,14 @@
 
 namespace ember {
 
+class Clock;
+
 struct ForwardOptions {
   // Of activations, and of cached rows that are not fp8 (the views say so): kBf16 or kF32.
   DType precision = DType::kBf16;
   AttentionForm attention = AttentionForm::kAbsorb;
+  bool both_forms = false;  // a sequence may ask for the other form
+  const Clock* clock = nullptr;  // not null: when each layer begins is noted by it
   size_t max_rows = 256;  // tokens a step
   size_t max_sequences = 8;
   size_t max_blocks = 0;      // of one sequence: table stride
@@ -41,6 +47,8 @@ struct StepSequence {
   bool sample = false;                   // draw the next token from the last row (logit_rows >= 1)
   float temperature = 0;
   uint64_t seed = 0;
+  // Absent: as in the options. Those with kNaive stand behind those with kAbsorb.
+  std::optional<AttentionForm> form = {};
 };
 
 class Forward {
@@ -54,12 +62,18 @@ class Forward {
 
   // Builds the step's program; it and the inputs are valid until the next call. Misuse (more rows
   // than max_rows, a table too short) aborts.
-  virtual const Program& build(std::span<const StepSequence> sequences) = 0;
+  // `layer_waits`, where given: a ticket for each layer (0: none) without whose success the layer
+  // does not begin; one that fails ends the step.
+  virtual const Program& build(std::span<const StepSequence> sequences,
+                               std::span<const Ticket> layer_waits = {}) = 0;
 
   // After the step's ticket completed: logits [logit rows of the step, vocab] in the order of the
   // sequences, and the drawn ids, one for each sequence with `sample`, in order.
   virtual std::span<const float> logits() const = 0;
   virtual std::span<const int32_t> sampled() const = 0;
+  // When each layer of that step began, and when the last one ended [layers + 1]; empty without a
+  // clock, and what a failed step did not reach is 0.
+  virtual std::span<const int64_t> layer_times_us() const = 0;
 };
 
 }  // namespace ember

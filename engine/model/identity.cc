@@ -65,10 +65,6 @@ std::string gemm_text(DType cache_dtype, WeightForm weight_form) {
   return text;
 }
 
-const char* form_name(AttentionForm form) {
-  return form == AttentionForm::kAbsorb ? "absorb" : "naive";
-}
-
 }  // namespace
 
 KvLayout model_kv_layout(const ModelConfig& config, DType cache_dtype, uint32_t block_tokens,
@@ -86,7 +82,7 @@ KvLayout model_kv_layout(const ModelConfig& config, DType cache_dtype, uint32_t 
 }
 
 Identity make_identity(const ModelConfig& config, const BlockHash& weights_fingerprint,
-                       const KvLayout& layout, const Device& device, AttentionForm form,
+                       const KvLayout& layout, const Device& device, AttentionMode mode,
                        WeightForm weight_form) {
   Identity identity;
   const DType cache_dtype = layout.stream().dtype;
@@ -114,7 +110,7 @@ Identity make_identity(const ModelConfig& config, const BlockHash& weights_finge
   append_framed(framed, layout.identity());
   identity.name_space = digest128(as_bytes(framed));
 
-  identity.numerics_build_text = device.kernel_family() + "/" + form_name(form);
+  identity.numerics_build_text = device.kernel_family() + "/" + attention_mode_name(mode);
   identity.numerics_build = checksum64(as_bytes(identity.numerics_build_text));
   return identity;
 }

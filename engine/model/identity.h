@@ -12,9 +12,9 @@
 
 #include "base/dtype.h"
 #include "engine/checkpoint/model_config.h"
+#include "engine/model/attention_mode.h"
 #include "engine/model/weights.h"
 #include "kernels/device.h"
-#include "kernels/latent_attention.h"
 #include "prefix_index/block_hash.h"
 #include "store/kv_layout.h"
 
@@ -32,7 +32,7 @@ KvLayout model_kv_layout(const ModelConfig& config, DType cache_dtype, uint32_t 
                          uint32_t layers_per_group);
 
 Identity make_identity(const ModelConfig& config, const BlockHash& weights_fingerprint,
-                       const KvLayout& layout, const Device& device, AttentionForm form,
+                       const KvLayout& layout, const Device& device, AttentionMode mode,
                        WeightForm weight_form = WeightForm::kStored);
 
 }  // namespace ember

@@ -65,21 +65,24 @@ void add_latent(const StepContext& step, const LayerWeights& layer, const Latent
   step.program->add(pack);
 }
 
-LatentAttentionParams attention_op(const StepContext& step, const LatentCacheView& cache) {
+// For the rows from `first` on.
+LatentAttentionParams attention_op(const StepContext& step, const LatentCacheView& cache,
+                                   size_t first, size_t rows) {
   const ModelConfig& c = *step.config;
+  const size_t query_bytes =
+      c.heads * (size_t{c.nope_dim} + c.rope_dim) * dtype_bytes(kQueryDtype);
   LatentAttentionParams attention;
-  attention.form = step.form;
-  attention.rows = step.rows;
+  attention.rows = rows;
   attention.heads = c.heads;
   attention.nope_dim = c.nope_dim;
   attention.rope_dim = c.rope_dim;
   attention.value_dim = c.value_dim;
   attention.latent_dim = c.kv_lora_rank;
   attention.scale = step.softmax_scale;
-  attention.q = step.act->query.data();
+  attention.q = step.act->query.bytes() + first * query_bytes;
   attention.q_dtype = kQueryDtype;
-  attention.positions = step.in.positions;
-  attention.sequences = step.in.sequences;
+  attention.positions = step.in.positions + first;
+  attention.sequences = step.in.sequences + first;
   attention.cache = cache;
   return attention;
 }
@@ -90,7 +93,7 @@ MatmulParams key_absorb_op(const StepContext& step, const LayerWeights& layer) {
   const size_t head_dim = size_t{c.nope_dim} + c.rope_dim;
   MatmulParams m;
   m.batch = c.heads;
-  m.rows = step.rows;
+  m.rows = step.absorb_rows;
   m.n = c.kv_lora_rank;
   m.k = c.nope_dim;
   m.x = step.act->query.data();
@@ -112,7 +115,7 @@ MatmulParams value_op(const StepContext& step, const LayerWeights& layer) {
   const ModelConfig& c = *step.config;
   MatmulParams m;
   m.batch = c.heads;
-  m.rows = step.rows;
+  m.rows = step.absorb_rows;
   m.n = c.value_dim;
   m.k = c.kv_lora_rank;
   m.x = step.act->mixed_latent.data();
@@ -130,6 +133,31 @@ MatmulParams value_op(const StepContext& step, const LayerWeights& layer) {
   return m;
 }
 
+void add_absorbed(const StepContext& step, const LayerWeights& layer,
+                  const LatentCacheView& cache) {
+  LatentAttentionParams attention = attention_op(step, cache, 0, step.absorb_rows);
+  attention.form = AttentionForm::kAbsorb;
+  attention.q_latent = step.act->query_latent.data();
+  attention.out = step.act->mixed_latent.data();
+  attention.out_dtype = kQueryDtype;
+  step.program->add(key_absorb_op(step, layer));
+  step.program->add(attention);
+  step.program->add(value_op(step, layer));
+}
+
+void add_naive(const StepContext& step, const LayerWeights& layer, const LatentCacheView& cache) {
+  const ModelConfig& c = *step.config;
+  const size_t first = step.absorb_rows;
+  LatentAttentionParams attention = attention_op(step, cache, first, step.rows - first);
+  attention.form = AttentionForm::kNaive;
+  attention.w_kv_b = layer.kv_b.data;
+  attention.w_dtype = layer.kv_b.dtype;
+  attention.out = step.act->values.bytes() +
+                  first * c.heads * size_t{c.value_dim} * dtype_bytes(step.precision);
+  attention.out_dtype = step.precision;
+  step.program->add(attention);
+}
+
 void add_attention(const StepContext& step, const LayerWeights& layer,
                    const LatentCacheView& cache) {
   const Activations& act = *step.act;
@@ -137,21 +165,8 @@ void add_attention(const StepContext& step, const LayerWeights& layer,
                             act.normed.data()));
   add_query(step, layer);
   add_latent(step, layer, cache);
-  LatentAttentionParams attention = attention_op(step, cache);
-  if (step.form == AttentionForm::kAbsorb) {
-    step.program->add(key_absorb_op(step, layer));
-    attention.q_latent = act.query_latent.data();
-    attention.out = act.mixed_latent.data();
-    attention.out_dtype = kQueryDtype;
-    step.program->add(attention);
-    step.program->add(value_op(step, layer));
-  } else {
-    attention.w_kv_b = layer.kv_b.data;
-    attention.w_dtype = layer.kv_b.dtype;
-    attention.out = act.values.data();
-    attention.out_dtype = step.precision;
-    step.program->add(attention);
-  }
+  if (step.absorb_rows > 0) add_absorbed(step, layer, cache);
+  if (step.absorb_rows < step.rows) add_naive(step, layer, cache);
   step.program->add(linear_op(step, act.values.data(), layer.o, act.branch.data(), step.precision));
   add_residual(step);
 }

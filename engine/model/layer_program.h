@@ -22,8 +22,8 @@ struct StepContext {
   const float* rope_table = nullptr;  // [positions, R/2, 2]
   float softmax_scale = 1;
   DType precision = DType::kBf16;
-  AttentionForm form = AttentionForm::kAbsorb;
   size_t rows = 0;
+  size_t absorb_rows = 0;  // the first of them, in the absorbed form; the rest in the naive one
   Program* program = nullptr;
 };
 

@@ -71,6 +71,7 @@ void StepInputs::fill(std::span<const StepSequence> sequences) {
   EMBER_CHECK(!sequences.empty(), "a step without sequences");
   EMBER_CHECK(sequences.size() <= limits_.max_sequences, "more sequences than max_sequences");
   rows_ = 0;
+  absorb_rows_ = 0;
   logit_rows_ = 0;
   samples_ = 0;
   runs_.clear();
@@ -91,6 +92,12 @@ void StepInputs::add_sequence(int32_t index, const StepSequence& sequence) {
   EMBER_CHECK(sequence.logit_rows <= count, "logits asked for more rows than there are tokens");
   EMBER_CHECK(logit_rows_ + sequence.logit_rows <= limits_.max_logit_rows,
               "more logit rows than max_logit_rows");
+  const AttentionForm form = sequence.form.value_or(limits_.attention);
+  EMBER_CHECK(form == limits_.attention || limits_.both_forms, "a form without its activations");
+  if (form == AttentionForm::kAbsorb) {
+    EMBER_CHECK(absorb_rows_ == rows_, "an absorbed sequence behind a naive one");
+    absorb_rows_ += count;
+  }
   const size_t blocks = (first + count + block_tokens_ - 1) / block_tokens_;
   EMBER_CHECK(blocks <= limits_.max_blocks, "a sequence of more blocks than max_blocks");
   std::copy_n(sequence.block_table.begin(), blocks,

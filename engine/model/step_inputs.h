@@ -47,6 +47,7 @@ class StepInputs {
   const StepArrays& on_device() const { return device_arrays_; }
   BlockCopyParams upload() const;
   size_t rows() const { return rows_; }
+  size_t absorb_rows() const { return absorb_rows_; }  // they come first
   size_t logit_rows() const { return logit_rows_; }
   size_t samples() const { return samples_; }
   std::span<const SampleRun> sample_runs() const { return runs_; }
@@ -65,6 +66,7 @@ class StepInputs {
   StepArrays host_arrays_;
   StepArrays device_arrays_;
   size_t rows_ = 0;
+  size_t absorb_rows_ = 0;
   size_t logit_rows_ = 0;
   size_t samples_ = 0;
   size_t used_bytes_ = 0;

@@ -32,6 +32,7 @@ class EngineImpl final : public Engine {
   }
   BlockCache& cache() override { return *cache_; }
   Scheduler& scheduler() override { return *scheduler_; }
+  const Trace* trace() const override { return trace_.get(); }
   uint64_t context_tokens() const override { return context_tokens_; }
   int64_t load_us() const override { return load_us_; }
 
@@ -58,6 +59,7 @@ class EngineImpl final : public Engine {
   uint64_t context_tokens_ = 0;
   std::unique_ptr<BlockCache> cache_;
   std::unique_ptr<Forward> forward_;
+  std::unique_ptr<Trace> trace_;
   std::unique_ptr<Scheduler> scheduler_;
   int64_t load_us_ = 0;
 };
@@ -151,7 +153,12 @@ Status EngineImpl::open_cache() {
 Status EngineImpl::open_forward() {
   ForwardOptions forward;
   forward.precision = options_.precision;
-  forward.attention = options_.attention;
+  forward.attention = attention_form(options_.attention, 0, true);
+  forward.both_forms = options_.attention == AttentionMode::kAuto;
+  if (options_.trace_events > 0) {
+    trace_ = std::make_unique<Trace>(options_.trace_events);
+    forward.clock = &system_clock();
+  }
   forward.max_sequences = kMaxRunning;
   forward.max_rows = options_.chunk_tokens + kMaxRunning;
   forward.max_logit_rows = kMaxRunning;
@@ -173,6 +180,8 @@ Status EngineImpl::open_forward() {
   scheduler.context_tokens = context_tokens_;
   scheduler.stop_ids = config().eos_ids;
   scheduler.restore = options_.restore;
+  scheduler.attention = options_.attention;
+  scheduler.trace = trace_.get();
   scheduler.costs = guessed_prior(count_parameters(config()).active, layout_.token_bytes(),
                                   options_.chunk_tokens, device_->worker_count());
   scheduler_ = Scheduler::create(*device_, *cache_, *forward_, std::move(scheduler));
@@ -211,8 +220,8 @@ Outcome EngineImpl::run(Request request) {
     done = true;
     if (client) client(result);
   };
-  if (Status status = scheduler_->submit(std::move(request)); !status.ok()) {
-    outcome.status = status;
+  if (Result<uint64_t> id = scheduler_->submit(std::move(request)); !id.ok()) {
+    outcome.status = id.error();
     return outcome;
   }
   scheduler_->run_until([&done] { return done; });

@@ -16,13 +16,14 @@
 
 #include "base/result.h"
 #include "engine/checkpoint/model_config.h"
+#include "engine/model/attention_mode.h"
 #include "engine/model/identity.h"
 #include "engine/model/weights.h"
 #include "engine/runtime/request.h"
 #include "engine/runtime/scheduler.h"
+#include "engine/runtime/trace.h"
 #include "engine/text/chat_template.h"
 #include "engine/text/tokenizer.h"
-#include "kernels/latent_attention.h"
 #include "store/block_cache.h"
 
 namespace ember {
@@ -42,10 +43,11 @@ struct EngineOptions {
   std::optional<DType> cache_dtype;  // kF8E4M3 beside bf16; absent: as `precision`
   WeightForm weights = WeightForm::kStored;
   std::string config_path;  // empty: the model's own config.json
-  AttentionForm attention = AttentionForm::kAbsorb;
+  AttentionMode attention = AttentionMode::kAbsorb;
   int workers = 0;  // 0: every core
   bool need_tokenizer = true;
   RestorePolicy restore = RestorePolicy::kByCost;
+  size_t trace_events = 0;  // so many are kept (engine/runtime/trace.h); 0: nothing is recorded
   // Told of loading and of each request's prompt; may be empty. `done` is in [0, 1].
   std::function<void(std::string_view what, double done)> progress;
 };
@@ -62,6 +64,7 @@ class Engine {
   virtual Tokenizer& tokenizer() = 0;
   virtual BlockCache& cache() = 0;
   virtual Scheduler& scheduler() = 0;
+  virtual const Trace* trace() const = 0;  // null unless asked for
   virtual uint64_t context_tokens() const = 0;
   virtual int64_t load_us() const = 0;
 

@@ -5,7 +5,8 @@
 // Owns       the running sequences and the one step in flight
 // Invariant  never computes and never waits for one ticket: it sleeps in Device::wait_any only;
 //            every request ends in exactly one on_done; a prefix that one request is computing is
-//            computed by no second one (engine/runtime/single_flight.h)
+//            computed by no second one (engine/runtime/single_flight.h); a decoding request has its
+//            token in every step, so that a restore or a prompt's chunk delays it by one at most
 // Threads    engine thread only
 // Not here   whether a hit pays (engine/runtime/restore_plan.h), conversations (chat_session.h)
 #pragma once
@@ -16,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "engine/model/attention_mode.h"
 #include "engine/model/forward.h"
 #include "engine/runtime/request.h"
 #include "engine/runtime/restore_plan.h"
@@ -24,14 +26,21 @@
 
 namespace ember {
 
+class Trace;
+
 struct SchedulerOptions {
-  size_t chunk_tokens = 256;  // most prompt tokens of one sequence in a step
+  size_t chunk_tokens = 256;  // most prompt tokens in a step, of all sequences together
   size_t max_running = 8;     // sequences that have device slots
+  size_t max_running_per_tenant = 0;  // 0: no limit but max_running
+  size_t max_tokens_in_flight = 0;    // that the running ones may come to; 0: what the slots hold
   size_t max_queued = 64;     // requests that wait; more are refused with kBusy
+  size_t max_queued_per_tenant = 0;  // 0: three quarters of max_queued
   size_t context_tokens = 0;  // prompt and answer together
   std::vector<uint32_t> stop_ids;
   RestorePolicy restore = RestorePolicy::kByCost;
   CostPrior costs = {};
+  AttentionMode attention = AttentionMode::kAbsorb;  // kAuto: the forward pass has both forms
+  Trace* trace = nullptr;  // not null: what happens is recorded there
   const Clock* clock = nullptr;  // null: the system's
 };
 
@@ -48,9 +57,14 @@ class Scheduler {
   virtual ~Scheduler() = default;
 
   // Errors: kInvalidArgument (an empty prompt, a token outside the vocabulary is the caller's; a
-  // prompt that leaves no room for one token in the context: both lengths are named); kBusy.
-  virtual Status submit(Request request) = 0;
-  // Ends the running and waiting requests; each gets its on_done with kCancelled.
+  // prompt that leaves no room for one token in the context: both lengths are named); kBusy (the
+  // queue, or the tenant's share of it, is full).
+  // Returns the request's number, from 1.
+  virtual Result<uint64_t> submit(Request request) = 0;
+  // Ends a request that waits or runs: it gets its on_done with kCancelled at once; its slots come
+  // free when the step in flight has ended. False: there is no such request (any more).
+  // Both may be called from a request's callbacks.
+  virtual bool cancel(uint64_t id) = 0;
   virtual void cancel_all() = 0;
 
   // Calls `done` once with the ticket's status, from tick(). For tickets of the caller's own.

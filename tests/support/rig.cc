@@ -34,7 +34,8 @@ Rig::Rig(RigOptions options) : options_(std::move(options)) {
   layout_ =
       model_kv_layout(config, options_.precision, kDefaultBlockTokens, options_.layers_per_group);
   identity_ = make_identity(config, must(checkpoint->fingerprint({})), layout_, *device_,
-                            options_.attention);
+                            options_.attention == AttentionForm::kNaive ? AttentionMode::kNaive
+                                                                        : AttentionMode::kAbsorb);
   open();
 }
 

@@ -140,7 +140,9 @@ Result<int> run_chat(const ChatOptions& options, std::istream& in, std::ostream&
     std::fprintf(stderr, "conversation %s, %zu turns\n", conversation.id.c_str(),
                  conversation.turns.size());
   }
-  return ChatLoop(options, *session, progress, out).run(in);
+  const int code = ChatLoop(options, *session, progress, out).run(in);
+  write_trace_file(*engine, options.engine);
+  return code;
 }
 
 }  // namespace ember

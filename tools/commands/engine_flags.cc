@@ -4,10 +4,13 @@
 #include <cstdio>
 #include <utility>
 
+#include "engine/runtime/trace_file.h"
 #include "store/store_directory.h"
 
 namespace ember {
 namespace {
+
+constexpr size_t kTraceEvents = 50'000;  // the last ones are kept
 
 std::string one_line(std::string_view message) {
   std::string line(message);
@@ -36,6 +39,7 @@ EngineOptions engine_options(const EngineFlags& flags) {
   options.config_path = flags.config;
   options.workers = flags.workers;
   options.restore = flags.restore;
+  if (!flags.trace_file.empty()) options.trace_events = kTraceEvents;
   return options;
 }
 
@@ -54,6 +58,12 @@ Result<std::unique_ptr<Engine>> open_engine(
     print_warning("store " + options.store_path + ": " + health.reason);
   }
   return engine;
+}
+
+void write_trace_file(Engine& engine, const EngineFlags& flags) {
+  if (engine.trace() == nullptr) return;
+  const Status written = write_trace(*engine.trace(), flags.trace_file);
+  if (!written.ok()) print_warning(written.error().message);
 }
 
 std::string_view store_state_name(StoreState state) {

@@ -14,7 +14,6 @@
 
 #include "base/result.h"
 #include "engine/runtime/engine.h"
-#include "kernels/latent_attention.h"
 
 namespace ember {
 
@@ -31,7 +30,8 @@ struct EngineFlags {
   uint32_t layers_per_group = 0;
   int workers = 0;
   RestorePolicy restore = RestorePolicy::kByCost;
-  AttentionForm attention = AttentionForm::kAbsorb;
+  AttentionMode attention = AttentionMode::kAbsorb;
+  std::string trace_file;  // not empty: what happened is written there at the end
   WeightForm weights = WeightForm::kStored;
   std::optional<DType> cache_dtype;  // absent: bf16
   std::string config;                // empty: the model's own config.json
@@ -43,6 +43,9 @@ struct EngineFlags {
 // Engine::open.
 Result<std::unique_ptr<Engine>> open_engine(
     const EngineFlags& flags, const std::function<void(std::string_view, double)>& progress);
+
+// Writes the trace, if one was asked for; a warning where that fails.
+void write_trace_file(Engine& engine, const EngineFlags& flags);
 
 // The name of a store's state in every report: "ok", "degraded", "unusable" or "off".
 std::string_view store_state_name(StoreState state);

@@ -86,12 +86,13 @@ Result<GenerateReport> answer(Engine& engine, const GenerateOptions& options,
   return report;
 }
 
-void make_durable(Engine& engine) {
+void make_durable(Engine& engine, const EngineFlags& flags) {
   const bool durable = engine.make_durable();
   const StoreState state = engine.cache().stats().health.state;
   if (!durable && (state == StoreState::kOk || state == StoreState::kDegraded)) {
     print_warning("not all that was computed could be stored; the next run computes it again");
   }
+  write_trace_file(engine, flags);
 }
 
 void print_report(Engine& engine, GenerateReport& report, std::ostream& out) {
@@ -119,7 +120,7 @@ Status answer_file(Engine& engine, const GenerateOptions& options, const std::st
       out << std::endl;
     }
   }
-  make_durable(engine);
+  make_durable(engine, options.engine);
   return {};
 }
 
@@ -138,7 +139,11 @@ Status run_generate(const GenerateOptions& options, std::istream& in, std::ostre
                open_engine(options.engine, [&progress](std::string_view what, double done) {
                  progress.show(what, done);
                }));
-  if (options.interactive) return run_dialogue(*engine, options, in, out);
+  if (options.interactive) {
+    EMBER_TRY(run_dialogue(*engine, options, in, out));
+    write_trace_file(*engine, options.engine);
+    return {};
+  }
   if (options.input_file) return answer_file(*engine, options, prompts, progress, out);
   const int64_t opened_us = system_clock().now_us();
   EMBER_ASSIGN(std::vector<TokenId> prompt,
@@ -146,7 +151,7 @@ Status run_generate(const GenerateOptions& options, std::istream& in, std::ostre
   const int64_t tokenize_us = system_clock().now_us() - opened_us;
   EMBER_ASSIGN(GenerateReport report, answer(*engine, options, std::move(prompt), progress, out));
   report.before_us += tokenize_us;
-  make_durable(*engine);
+  make_durable(*engine, options.engine);
   if (options.json) print_report(*engine, report, out);
   return {};
 }

@@ -14,9 +14,9 @@ class IdentityTest : public ::testing::Test {
  protected:
   NamespaceHash of(const ModelConfig& config, DType dtype = DType::kBf16,
                    uint32_t block_tokens = 64, uint32_t grouped = 1,
-                   AttentionForm form = AttentionForm::kAbsorb) {
+                   AttentionMode mode = AttentionMode::kAbsorb) {
     last_ = make_identity(config, weights_, model_kv_layout(config, dtype, block_tokens, grouped),
-                          *device_, form);
+                          *device_, mode);
     return last_.name_space;
   }
   BlockHash weights_{};
@@ -55,7 +55,7 @@ TEST_F(IdentityTest, TheInstanceIsNotInIt) {
   const ModelConfig base = random_model_config(0);
   const NamespaceHash hash = of(base);
   EXPECT_EQ(of(base, DType::kBf16, 64, 3), hash);
-  EXPECT_EQ(of(base, DType::kBf16, 64, 1, AttentionForm::kNaive), hash);
+  EXPECT_EQ(of(base, DType::kBf16, 64, 1, AttentionMode::kNaive), hash);
   ModelConfig longer = base;
   longer.max_positions *= 2;
   EXPECT_EQ(of(longer), hash);
@@ -65,7 +65,7 @@ TEST_F(IdentityTest, TheBuildNamesKernelsAndForm) {
   const ModelConfig base = random_model_config(0);
   of(base);
   const Identity absorb = last_;
-  of(base, DType::kBf16, 64, 1, AttentionForm::kNaive);
+  of(base, DType::kBf16, 64, 1, AttentionMode::kNaive);
   EXPECT_NE(absorb.numerics_build, last_.numerics_build);
   EXPECT_EQ(absorb.numerics_build_text, device_->kernel_family() + "/absorb");
 }

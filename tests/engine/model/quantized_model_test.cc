@@ -233,7 +233,7 @@ TEST_F(QuantizedModelTest, Int8StaysNearTheModelAndIsAnotherNamespace) {
   const KvLayout layout = model_kv_layout(config, DType::kBf16, 64, 0);
   const KvLayout fp8 = model_kv_layout(config, DType::kF8E4M3, 64, 0);
   const auto name_space = [&](const KvLayout& rows, WeightForm form) {
-    return make_identity(config, BlockHash{}, rows, *device_, AttentionForm::kAbsorb, form)
+    return make_identity(config, BlockHash{}, rows, *device_, AttentionMode::kAbsorb, form)
         .name_space;
   };
   EXPECT_NE(name_space(layout, WeightForm::kStored), name_space(layout, WeightForm::kInt8));

@@ -108,8 +108,12 @@ TEST(SchedulerTest, AFullQueueAnswersBusyAndCancelEndsEveryRequestOnce) {
       EXPECT_EQ(outcome.status.error().code, ErrorCode::kCancelled);
       ++done;
     };
-    last = engine->scheduler().submit(std::move(request));
-    if (last.ok()) ++accepted;
+    const Result<uint64_t> id = engine->scheduler().submit(std::move(request));
+    if (id.ok()) {
+      ++accepted;
+    } else {
+      last = id.error();
+    }
   }
   ASSERT_FALSE(last.ok());
   EXPECT_EQ(last.error().code, ErrorCode::kBusy);
