@@ -12,12 +12,14 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/prng.h"
 #include "bench/raw_drive.h"
+#include "store/cache/retire_plan.h"
 #include "store/disk_plan.h"
 #include "store/disk_tier.h"
 
@@ -25,9 +27,11 @@ namespace ember {
 namespace {
 
 constexpr const char* kUsage =
-    "disk_bench [--dir FOLDER] [--mib N] [--runs N] [--part all|speed|amplification] [--json]\n"
+    "disk_bench [--dir FOLDER] [--mib N] [--runs N] [--part PART] [--json]\n"
     "  --dir   where a scratch folder is made (default: the temporary folder)\n"
     "  --mib   data of one speed run, and the limit of the amplification runs (default 512)\n"
+    "  --part  all, speed, amplification, or of the latter bulk, churn, tier, eviction or\n"
+    "          interactive\n"
     "  --runs  of the drive and of the tier, in turns; medians are printed (default 3)\n"
     "Prints bytes written over payload accepted, and GB/s beside the raw drive's in the same run\n";
 
@@ -141,7 +145,8 @@ class Bench {
       return options_.part == "all" || options_.part == whole || options_.part == part;
     };
     if (asked("bulk", "amplification")) bulk();
-    if (asked("churn", "amplification")) churn();
+    if (asked("churn", "amplification")) churn(true);
+    if (asked("tier", "amplification")) churn(false);
     if (asked("eviction", "amplification")) evicting_churn();
     if (asked("interactive", "amplification")) interactive();
     if (asked("speed", "speed")) {
@@ -178,7 +183,7 @@ class Bench {
                                            {"crowded_epochs", after.crowded_epochs},
                                            {"accepted_bytes", accepted}};
     if (options_.json) return;
-    std::printf("write amplification, %-50s %.3f: put again %.3f, frames %.3f, tables %.3f, "
+    std::printf("write amplification, %-66s %.3f: put again %.3f, frames %.3f, tables %.3f, "
                 "manifests and others %.3f; %s accepted\n",
                 use, written, again, blobs - again - 1, tables, written - blobs - tables,
                 human_bytes(static_cast<uint64_t>(accepted)).c_str());
@@ -226,74 +231,119 @@ class Bench {
     amplification("bulk, oldest first", before, tier->stats());
   }
 
-  static void erase_random(DiskTier& tier, std::vector<uint64_t>& resident, Prng& prng) {
-    const size_t victim = prng.below(resident.size());
-    EMBER_CHECK(tier.erase(hash_of(resident[victim])).ok(), "erase");
-    resident[victim] = resident.back();
-    resident.pop_back();
-  }
+  // Blocks on the disk, of which with each put a random one is used: what is cold lies anywhere.
+  class Used {
+   public:
+    size_t size() const { return ids_.size(); }
+    uint64_t given_up() const { return given_up_; }
+    void add(uint64_t id, Prng& prng) {
+      ids_.push_back(id);
+      last_use_[hash_of(id)] = ++uses_;
+      last_use_[hash_of(ids_[prng.below(ids_.size())])] = ++uses_;
+    }
+    void erase_random(DiskTier& tier, Prng& prng) {
+      const size_t victim = prng.below(ids_.size());
+      EMBER_CHECK(tier.erase(hash_of(ids_[victim])).ok(), "erase");
+      last_use_.erase(hash_of(ids_[victim]));
+      ids_[victim] = ids_.back();
+      ids_.pop_back();
+    }
+    // By the cache's own plan. False: no epoch may go.
+    bool give_up_coldest(DiskTier& tier) {
+      std::vector<EpochView> views;
+      for (const DiskTier::EpochSample& sample : tier.sample_epochs(256, 32)) {
+        EpochView& view = views.emplace_back();
+        view.epoch = sample.epoch;
+        view.bytes = sample.bytes;
+        view.live_bytes = sample.live_bytes;
+        for (const BlockHash& hash : sample.live) view.sample.push_back(order_of(hash));
+      }
+      const std::optional<RetireChoice> choice = choose_epoch(views);
+      if (!choice) return false;
+      const EpochView& epoch = views[choice->index];
+      const std::vector<DiskTier::LiveBlock> live = tier.live_blocks(epoch.epoch);
+      std::vector<EpochBlock> blocks;
+      for (const auto& block : live) blocks.push_back({block.stored_bytes, order_of(block.hash)});
+      const GiveUp plan = plan_give_up(blocks, epoch.bytes, choice->cold);
+      uint64_t bytes = 0;
+      for (size_t i = 0; i < plan.order.size() && (i < plan.cold || bytes < plan.bytes); ++i) {
+        const DiskTier::LiveBlock& block = live[plan.order[i]];
+        EMBER_CHECK(tier.erase(block.hash).ok(), "erase");
+        last_use_.erase(block.hash);
+        bytes += block.stored_bytes;
+        ++given_up_;
+      }
+      std::erase_if(ids_, [&](uint64_t id) { return !last_use_.contains(hash_of(id)); });
+      return true;
+    }
 
-  // 70 % of the share, then as much again, each block in the place of a random one.
-  void churn() {
+   private:
+    EvictionOrder order_of(const BlockHash& hash) const {
+      return {EvictionRank::kHeld, last_use_.at(hash)};
+    }
+    std::vector<uint64_t> ids_;
+    std::unordered_map<BlockHash, uint64_t> last_use_;
+    uint64_t uses_ = 0;
+    uint64_t given_up_ = 0;
+  };
+
+  // 70 % of the share, then as much again, each block in the place of a random one; twice as much
+  // once more. `give_up`: as the cache does it, the coldest blocks of an epoch that has to go are
+  // not put again, and as many more come in their place, so that 70 % stay live.
+  void churn(bool give_up) {
     begin("random churn");
     auto tier = open(options_.bytes);
     Blocks blocks = sixteenths();
-    std::vector<uint64_t> resident;
+    Used used;
     Prng prng(11);
-    const auto erase_one = [&] {
-      erase_random(*tier, resident, prng);
-      return !resident.empty();
-    };
+    const auto evict = [&] { return !give_up || used.give_up_coldest(*tier); };
     uint64_t id = 0;
     for (; (id + 1) * blocks.bytes() < options_.bytes / 10 * 7; ++id) {
-      blocks.put(*tier, id, erase_one);
-      resident.push_back(id);
+      blocks.put(*tier, id, [] { return false; });
+      used.add(id, prng);
     }
     EMBER_CHECK(tier->flush().ok(), "flush");
-    const size_t live = resident.size();
+    const size_t live = used.size();
     for (const uint64_t turns : {1u, 2u}) {
       const DiskTierStats before = tier->stats();
+      const uint64_t given_up_before = used.given_up();
+      size_t least = live;
       for (uint64_t i = 0; i < turns * live; ++i, ++id) {
-        while (resident.size() >= live) erase_one();
-        blocks.put(*tier, id, [&] { return true; });
-        resident.push_back(id);
+        while (used.size() >= live) used.erase_random(*tier, prng);
+        blocks.put(*tier, id, evict);
+        used.add(id, prng);
+        least = std::min(least, used.size());
       }
       EMBER_CHECK(tier->flush().ok(), "flush");
-      amplification(turns == 1 ? "random churn at 70 % live, first turnover"
-                               : "random churn at 70 % live, two more",
-                    before, tier->stats());
+      const auto share = [](uint64_t part, uint64_t whole) {
+        return std::to_string(static_cast<double>(part) / static_cast<double>(whole)).substr(0, 5);
+      };
+      std::string use = "random churn at " + share(least, live * 10 / 7) + " to 0.7 live, turn";
+      use += turns == 1 ? " 1" : "s 2 and 3";
+      if (give_up) use += ", given up " + share(used.given_up() - given_up_before, turns * live);
+      amplification(use.c_str(), before, tier->stats());
     }
   }
 
-  // The cache decides who goes: a random block each time, in the cache's portions, until an epoch
-  // is two thirds dead; only then is one retired. Begins full.
+  // Nothing goes but by the cache's plan. Begins full.
   void evicting_churn() {
-    begin("random victims as the cache picks");
+    begin("random uses, the cache's victims");
     auto tier = open(options_.bytes);
     Blocks blocks = sixteenths();
-    std::vector<uint64_t> resident;
+    Used used;
     Prng prng(12);
-    const auto evict = [&] {
-      while (tier->next_dead_share() < 2.0 / 3) {
-        for (uint64_t freed = 0; freed < options_.bytes / 128; freed += blocks.bytes()) {
-          erase_random(*tier, resident, prng);
-        }
-      }
-      return !resident.empty();
-    };
-    uint64_t id = 0;
+    const uint64_t share = options_.bytes / blocks.bytes();
     DiskTierStats before;
-    for (int share = 0; share < 3; ++share) {
-      if (share == 1) before = tier->stats();  // the first fills it
-      for (const uint64_t end = id + options_.bytes / blocks.bytes(); id < end; ++id) {
-        blocks.put(*tier, id, evict);
-        resident.push_back(id);
-      }
+    double live = 0;
+    for (uint64_t id = 0; id < 3 * share; ++id) {
+      if (id == share) before = tier->stats();  // the first share fills it
+      blocks.put(*tier, id, [&] { return used.give_up_coldest(*tier); });
+      used.add(id, prng);
+      if (id >= share) live += static_cast<double>(used.size());
     }
     EMBER_CHECK(tier->flush().ok(), "flush");
-    const double live = static_cast<double>(resident.size() * blocks.bytes()) /
-                        static_cast<double>(options_.bytes);
-    const std::string use = "random victims as the cache picks, " +
+    live /= 2 * static_cast<double>(share * share);  // the mean
+    const std::string use = "random uses, the cache's victims, " +
                             std::to_string(static_cast<int>(live * 100)) + " % live";
     amplification(use.c_str(), before, tier->stats());
   }

@@ -141,6 +141,7 @@ struct BlockCacheStats {
   uint64_t lost_blocks = 0;     // durable once, given up because the drive was full or was damaged
   uint64_t lost_epochs = 0;
   uint64_t aged_blocks = 0;        // gone for their age
+  uint64_t epoch_evictions = 0;    // gone with an epoch, before colder ones elsewhere
   uint64_t index_evictions = 0;    // gone because the index had met its share of RAM
   uint64_t budget_left_bytes = 0;  // that may be written now; 0 without a budget
   uint64_t free_bytes = 0;         // of the file system

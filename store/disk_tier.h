@@ -174,6 +174,24 @@ class DiskTier {
   // Of the epoch that make_room would retire next, the part that is dead: with a third of it still
   // live, each byte of room costs half a byte that is put again. 0: nothing is dead. Threads: any.
   virtual double next_dead_share() const { return 0; }
+  // Sealed epochs, for whoever decides which one goes: at most so many, half of them those with the
+  // largest dead share, the others the oldest; with up to `most_blocks` live blocks of each, as
+  // their hashes fall. None where not all records are known yet. Threads: the write lane.
+  struct EpochSample {
+    uint32_t epoch = 0;
+    uint64_t bytes = 0;       // payload put into it
+    uint64_t live_bytes = 0;  // of that
+    std::vector<BlockHash> live;
+  };
+  virtual std::vector<EpochSample> sample_epochs(size_t /*most_epochs*/, size_t /*most_blocks*/) {
+    return {};
+  }
+  // All that is live in one. Threads: the write lane. Cost: linear in the tier's blocks.
+  struct LiveBlock {
+    BlockHash hash;
+    uint64_t stored_bytes = 0;
+  };
+  virtual std::vector<LiveBlock> live_blocks(uint32_t /*epoch*/) { return {}; }
   // One slice of what can wait for a quiet moment: epochs of many small files are written anew.
   // True: there is more.
   virtual Result<bool> upkeep() { return false; }

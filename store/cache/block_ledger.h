@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,7 @@
 #include "prefix_index/stable_pool.h"
 #include "store/cache/device_pool.h"
 #include "store/cache/eviction_ranks.h"
+#include "store/cache/retire_plan.h"
 #include "store/disk_tier.h"
 #include "store/cache/host_tier.h"
 #include "store/cache/scope_book.h"
@@ -154,6 +156,19 @@ class BlockLedger {
   // Leaves on disk that were last used before that time, at most so many. Cost: linear in them all.
   std::vector<DiskVictim> take_aged_victims(int64_t before_unix_us, size_t most);
 
+  // Where the block stands among those that leave the disk, leaf or not; nothing for what requests,
+  // pins or expectations keep there.
+  std::optional<EvictionOrder> disk_order(BlockId block) const;
+  // A block that is on disk goes with all that hangs on it, children before parents, or not at all:
+  // it stays when any of that has a copy in RAM, is of another scope, or goes later than `up_to`.
+  struct BranchSearch {
+    size_t most_of_a_branch = 0;
+    size_t looks_left = 0;                 // at blocks, in all calls
+    std::unordered_set<BlockId> staying;   // found by calls before
+  };
+  std::vector<DiskVictim> take_branch(BlockId block, const EvictionOrder& up_to,
+                                      BranchSearch& search);
+
   // Copies in a tier that no lease holds and a lower tier has.
   void drop_tier(Tier tier);
 
@@ -186,6 +201,8 @@ class BlockLedger {
   void count_disk(BlockId block);
   void uncount_disk(BlockId block);
   DiskVictim take_from_disk(BlockId block);
+  bool find_branch(const EvictionOrder& up_to, BranchSearch& search,
+                   std::vector<BlockId>& branch) const;
   void leave_ram(BlockId block);
   std::vector<BlockId> leaves_of(ScopeId payer) const;
   void clear_disk(BlockId block);

@@ -100,9 +100,9 @@ class EvictionRanks {
 
   const Duel& duel(Tier tier) const { return duels_[static_cast<size_t>(tier)]; }
   size_t memory_bytes() const;
+  EvictionRank rank(Tier tier, BlockId block) const;
 
  private:
-  EvictionRank rank(Tier tier, BlockId block) const;
   bool below_hole(BlockId block) const;
   bool is_tail(BlockId block) const {
     return index_.entry(block).token_count < block_tokens_;

@@ -122,6 +122,18 @@ class OffloadExecutor {
     bool empty() const { return blocks.empty() && tails.empty(); }
   };
   bool make_room(OffloadJob& job);
+  struct RoomWanted {
+    uint64_t needed = 0;  // by the block that does not fit
+    uint64_t wanted = 0;  // is evicted where that goes in order
+    bool patient = true;
+  };
+  bool evict_in_order(const RoomWanted& room);
+  // An epoch and the blocks that are given up with it (offload_retire.cc).
+  void survey_epochs(const RoomWanted& room);
+  void retire_one_of(const std::vector<DiskTier::EpochSample>& samples, const RoomWanted& room);
+  void give_up_blocks(const std::vector<DiskTier::LiveBlock>& live, const EpochView& epoch,
+                      const std::optional<EvictionOrder>& cold, const RoomWanted& room);
+  std::optional<EvictionOrder> disk_order(const BlockHash& hash) const;
   bool add_victim(Victims& victims);
   void add_victim(Victims& victims, const BlockLedger::DiskVictim& victim);
   // Then asks the tier for room for `needed` bytes (0: for none).

@@ -11,9 +11,7 @@ namespace {
 
 // Of the tier, erased together.
 constexpr uint64_t kEvictionShare = 128;
-// An epoch of which so much is dead is retired before more blocks go, and no other one is for some
-// rounds: what is put again stays at half of what comes in, and no more blocks go than that takes.
-constexpr double kCheapDeadShare = 2.0 / 3;
+// Of one block that does not fit: then any epoch with something dead will do.
 constexpr uint32_t kPatientRounds = 3;
 // Of a record's metadata, beside its payload.
 constexpr uint64_t kRecordOverheadBytes = 4096;
@@ -83,16 +81,26 @@ bool OffloadExecutor::make_room(OffloadJob& job) {
   if (job.is_tail()) return drop_oldest_tail();
   context_.ledger.disk_is_full();
 
-  const uint64_t needed = job.coded.record.stored_bytes() + kRecordOverheadBytes;
-  const uint64_t wanted = std::max(needed * 2, context_.disk_limit_bytes / kEvictionShare)
-                          << (job.evictions - 1);
-  const bool cheap = context_.disk->next_dead_share() >= kCheapDeadShare;
+  RoomWanted room;
+  room.needed = job.coded.record.stored_bytes() + kRecordOverheadBytes;
+  room.wanted = std::max(room.needed * 2, context_.disk_limit_bytes / kEvictionShare)
+                << (job.evictions - 1);
+  room.patient = job.evictions <= kPatientRounds;
+  const bool planned = foreign_hashes_.empty() && !context_.ledger.has_stale_records();
+  if (!planned || !room.patient) return evict_in_order(room);
+  survey_epochs(room);
+  return true;
+}
+
+// Blocks that no match can reach go first, and then the first leaves, wherever they lie.
+bool OffloadExecutor::evict_in_order(const RoomWanted& room) {
+  const bool cheap = room.patient && context_.disk->next_dead_share() >= kCheapDeadShare;
   Victims victims;
-  while ((!cheap || job.evictions > 1) && victims.bytes < wanted && add_victim(victims)) {
+  while (!cheap && victims.bytes < room.wanted && add_victim(victims)) {
   }
-  if (victims.empty() && job.evictions > 1) return false;
-  victims.patient = job.evictions <= kPatientRounds;
-  erase_victims(std::move(victims), needed);
+  if (victims.empty() && !cheap) return false;
+  victims.patient = room.patient;
+  erase_victims(std::move(victims), room.needed);
   return true;
 }
 

@@ -70,6 +70,8 @@ class DiskTierImpl final : public DiskTier {
   Status retire_epochs(std::span<const uint32_t> epochs) override;
   Result<bool> make_room_slice(uint64_t stored_bytes) override;
   double next_dead_share() const override;
+  std::vector<EpochSample> sample_epochs(size_t most_epochs, size_t most_blocks) override;
+  std::vector<LiveBlock> live_blocks(uint32_t epoch) override;
   Result<bool> upkeep() override;
   std::vector<BlockHash> take_lost() override;
   DiskTierStats stats() const override;

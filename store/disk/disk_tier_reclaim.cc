@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 
 #include "base/check.h"
@@ -17,10 +18,23 @@ constexpr uint64_t kOpeningBytes = 128u << 10;
 constexpr uint32_t kMostFiles = 8;
 // What one slice of reclaiming puts again at least, in about 10 ms.
 constexpr uint64_t kLeastSlice = uint64_t{8} << 20;
-// An older epoch with this part of the largest dead share goes first: it will not get much emptier.
-constexpr double kNearlyAll = 0.9;
 constexpr int64_t kUnreadablePauseUs = 10'000'000;
 constexpr int kMostLooks = 250;  // of 2 ms, for files that are about to be deleted
+constexpr size_t kLooksASample = 4;
+
+// Of epochs from the oldest to the newest: the half with the largest dead share, and the oldest.
+void keep_likely(std::vector<DiskTier::EpochSample>& epochs, size_t most) {
+  if (epochs.size() <= most) return;
+  const auto live_share = [](const DiskTier::EpochSample& epoch) {
+    return static_cast<double>(epoch.live_bytes) /
+           static_cast<double>(std::max<uint64_t>(1, epoch.bytes));
+  };
+  const auto newer = epochs.begin() + static_cast<std::ptrdiff_t>(most / 2);
+  std::sort(newer, epochs.end(), [&](const auto& a, const auto& b) {
+    return live_share(a) < live_share(b);
+  });
+  epochs.resize(most);
+}
 
 }  // namespace
 
@@ -35,27 +49,22 @@ void DiskTierImpl::lower_ledger_limit() {
   ledger.set_limit_bytes(lowered_before ? std::min(ledger.limit_bytes(), limit) : limit);
 }
 
-// Of those whose dead share is nearly the largest, the oldest.
+// The largest dead share; of equals the oldest.
 DiskTierImpl::Choice DiskTierImpl::choose_epoch() const {
   const int64_t now = system_clock().now_us();
   MutexLock lock(state_mutex_);
-  double largest = 0;
-  std::vector<Choice> choices;
+  Choice best;
   for (const auto& [number, epoch] : epochs_) {
     // An empty row is an epoch whose metadata was lost: what lies in it is not known, so drop it.
     if (epoch.bytes == 0 && !is_open(number)) return {number, 1};
-    if (now < epoch.not_before_us || epoch.dead_bytes() == 0) continue;
+    if (now < epoch.not_before_us) continue;
     // An open one is as large as it will be.
     const uint64_t least = is_open(number) ? sizes_.epoch_bytes : 0;
     const uint64_t bytes = std::max(epoch.bytes, least);
     const double share = static_cast<double>(epoch.dead_bytes()) / static_cast<double>(bytes);
-    choices.push_back({number, share});
-    largest = std::max(largest, share);
+    if (share > best.dead_share) best = {number, share};
   }
-  for (const Choice& choice : choices) {
-    if (choice.dead_share >= largest * kNearlyAll) return choice;
-  }
-  return {};
+  return best;
 }
 
 double DiskTierImpl::next_dead_share() const {
@@ -64,6 +73,39 @@ double DiskTierImpl::next_dead_share() const {
     if (!all_seen_) return 0;
   }
   return choose_epoch().dead_share;
+}
+
+// The first blocks of the walk are as good a sample as any, since hashes are random; it ends after
+// some times what that takes, so that an epoch with few live blocks has fewer in it.
+std::vector<DiskTier::EpochSample> DiskTierImpl::sample_epochs(size_t most_epochs,
+                                                               size_t most_blocks) {
+  const int64_t now = system_clock().now_us();
+  std::vector<EpochSample> samples;
+  MutexLock lock(state_mutex_);
+  if (!all_seen_) return samples;
+  for (const auto& [number, epoch] : epochs_) {
+    if (is_open(number) || now < epoch.not_before_us || number == reclaim_.epoch) continue;
+    samples.push_back({number, epoch.bytes, epoch.live_bytes, {}});
+  }
+  keep_likely(samples, most_epochs);
+  std::unordered_map<uint32_t, size_t> at;
+  for (size_t i = 0; i < samples.size(); ++i) at[samples[i].epoch] = i;
+  size_t looks = kLooksASample * samples.size() * most_blocks;
+  for (auto place = places_.begin(); place != places_.end() && looks > 0; ++place, --looks) {
+    const auto found = at.find(place->second.epoch);
+    if (found == at.end() || samples[found->second].live.size() >= most_blocks) continue;
+    samples[found->second].live.push_back(place->first);
+  }
+  return samples;
+}
+
+std::vector<DiskTier::LiveBlock> DiskTierImpl::live_blocks(uint32_t epoch) {
+  std::vector<LiveBlock> blocks;
+  MutexLock lock(state_mutex_);
+  for (const auto& [hash, place] : places_) {
+    if (place.epoch == epoch) blocks.push_back({hash, place.stored_bytes});
+  }
+  return blocks;
 }
 
 // A sealed epoch that is worth a rewriting for the number of its files alone; 0: none.
@@ -160,6 +202,9 @@ Result<bool> DiskTierImpl::reclaim_slice() {
   const Reclaim done = std::exchange(reclaim_, {});
   // Given up half way, an epoch is only emptier than it was.
   EMBER_TRY(status);
+  // A table with this epoch's end and groups of a newer one would overlap all epochs between, and
+  // to compact it would write all their tables again.
+  if (memtable_epoch_ != 0) EMBER_TRY(flush_now());
   rocksdb::WriteBatch batch;
   EMBER_TRY(drop_epoch(done.epoch, batch));
   lower_ledger_limit();

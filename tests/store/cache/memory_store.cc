@@ -96,7 +96,7 @@ class MemoryDisk final : public DiskTier {
     }
     MutexLock lock(store_.mutex);
     if (record.position > 0 && !store_.blocks.contains(record.parent)) ++store_.order_faults;
-    record.epoch = epoch_++;
+    record.epoch = epoch_for(record.stored_bytes());
     store_.written_bytes += record.stored_bytes();
     ++store_.puts;
     MemoryStore::Block& block = store_.blocks[record.hash];
@@ -131,9 +131,33 @@ class MemoryDisk final : public DiskTier {
     return {};
   }
   bool has_room(uint64_t stored_bytes) const override {
-    return store_.stored_bytes() + stored_bytes <= store_.limit_bytes;
+    return store_.taken_bytes() + stored_bytes <= store_.limit_bytes;
   }
-  Status make_room(uint64_t) override { return {}; }
+  Status make_room(uint64_t) override {
+    if (store_.epoch_blocks > 0) retire_deadest();
+    return {};
+  }
+  double next_dead_share() const override { return deadest().second; }
+  std::vector<EpochSample> sample_epochs(size_t, size_t most_blocks) override {
+    std::vector<EpochSample> samples;
+    for (const auto& [epoch, bytes] : sealed()) {
+      EpochSample sample{epoch, bytes, 0, {}};
+      for (const LiveBlock& block : live_blocks(epoch)) {
+        sample.live_bytes += block.stored_bytes;
+        if (sample.live.size() < most_blocks) sample.live.push_back(block.hash);
+      }
+      samples.push_back(std::move(sample));
+    }
+    return samples;
+  }
+  std::vector<LiveBlock> live_blocks(uint32_t epoch) override {
+    MutexLock lock(store_.mutex);
+    std::vector<LiveBlock> live;
+    for (const auto& [hash, block] : store_.blocks) {
+      if (block.record.epoch == epoch) live.push_back({hash, block.record.stored_bytes()});
+    }
+    return live;
+  }
   DiskTierStats stats() const override {
     DiskTierStats stats;
     stats.stored_bytes = store_.stored_bytes();
@@ -145,8 +169,49 @@ class MemoryDisk final : public DiskTier {
   Result<std::vector<std::string>> verify_files() override { return std::vector<std::string>(); }
 
  private:
+  uint32_t epoch_for(uint64_t bytes) {
+    if (store_.epoch_blocks == 0) return ++epoch_;
+    if (in_epoch_++ % store_.epoch_blocks == 0) {
+      while (store_.epoch_bytes.contains(++epoch_)) {
+      }
+    }
+    store_.epoch_bytes[epoch_] += bytes;
+    return epoch_;
+  }
+  std::map<uint32_t, uint64_t> sealed() const {
+    MutexLock lock(store_.mutex);
+    std::map<uint32_t, uint64_t> epochs = store_.epoch_bytes;
+    epochs.erase(epoch_);
+    return epochs;
+  }
+  std::pair<uint32_t, double> deadest() const {
+    std::pair<uint32_t, double> best{0, 0.0};
+    for (const auto& [epoch, bytes] : sealed()) {
+      uint64_t live = 0;
+      MutexLock lock(store_.mutex);
+      for (const auto& [hash, block] : store_.blocks) {
+        if (block.record.epoch == epoch) live += block.record.stored_bytes();
+      }
+      const double dead = 1 - static_cast<double>(live) / static_cast<double>(bytes);
+      if (dead > best.second) best = {epoch, dead};
+    }
+    return best;
+  }
+  void retire_deadest() {
+    const uint32_t epoch = deadest().first;
+    MutexLock lock(store_.mutex);
+    if (epoch == 0) return;
+    for (auto& [hash, block] : store_.blocks) {
+      if (block.record.epoch != epoch) continue;
+      block.record.epoch = epoch_for(block.record.stored_bytes());
+      store_.rewritten_bytes += block.record.stored_bytes();
+    }
+    store_.epoch_bytes.erase(epoch);
+  }
+
   MemoryStore& store_;
-  uint32_t epoch_ = 1;
+  uint32_t epoch_ = 0;
+  size_t in_epoch_ = 0;  // blocks that came into the epochs
 };
 
 class MemoryConversations final : public Conversations {
@@ -206,6 +271,14 @@ uint64_t MemoryStore::stored_bytes() {
   MutexLock lock(mutex);
   uint64_t sum = 0;
   for (const auto& [hash, block] : blocks) sum += block.record.stored_bytes();
+  return sum;
+}
+
+uint64_t MemoryStore::taken_bytes() {
+  if (epoch_blocks == 0) return stored_bytes();
+  MutexLock lock(mutex);
+  uint64_t sum = 0;
+  for (const auto& [epoch, bytes] : epoch_bytes) sum += bytes;
   return sum;
 }
 

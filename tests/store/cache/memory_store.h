@@ -27,6 +27,10 @@ struct MemoryStore {
   std::map<BlockHash, Block> blocks;
   std::map<BlockHash, Block> tails;
   uint64_t limit_bytes = 64u << 20;
+  // Not 0: blocks lie in epochs of so many, and what is erased takes room until its epoch goes.
+  size_t epoch_blocks = 0;
+  std::map<uint32_t, uint64_t> epoch_bytes;  // put into each, live or not
+  uint64_t rewritten_bytes = 0;              // by epochs that went
   uint64_t puts = 0;  // of blocks
   std::vector<BlockHash> lost;  // what take_lost() tells
   uint64_t flushes = 0;
@@ -49,6 +53,7 @@ struct MemoryStore {
   std::atomic<uint64_t> lost_blocks{0};
 
   uint64_t stored_bytes();
+  uint64_t taken_bytes();  // what is dead in epochs counted
   // As a full drive would: the block's groups are gone, its record stays as a hole.
   void lose(const BlockHash& hash);
   // What a power cut leaves.
