@@ -14,8 +14,6 @@
 namespace ember {
 namespace {
 
-constexpr size_t kMaxRunning = 8;
-
 class EngineImpl final : public Engine {
  public:
   explicit EngineImpl(EngineOptions options) : options_(std::move(options)) {}
@@ -78,6 +76,7 @@ uint64_t fitting_context(uint64_t ram_bytes, const KvLayout& layout, uint64_t mo
 
 Status EngineImpl::open() {
   const int64_t start_us = system_clock().now_us();
+  EMBER_TRY(check_limits(options_.limits, options_.chunk_tokens));
   EMBER_TRY(open_model());
   EMBER_TRY(open_cache());
   EMBER_TRY(open_forward());
@@ -159,9 +158,10 @@ Status EngineImpl::open_forward() {
     trace_ = std::make_unique<Trace>(options_.trace_events);
     forward.clock = &system_clock();
   }
-  forward.max_sequences = kMaxRunning;
-  forward.max_rows = options_.chunk_tokens + kMaxRunning;
-  forward.max_logit_rows = kMaxRunning;
+  const size_t max_running = options_.limits.max_running;
+  forward.max_sequences = max_running;
+  forward.max_rows = options_.chunk_tokens + max_running;
+  forward.max_logit_rows = max_running;
   forward.max_blocks = (context_tokens_ + layout_.block_tokens() - 1) / layout_.block_tokens();
   forward.max_positions = context_tokens_;
   std::vector<LatentCacheView> views;
@@ -176,7 +176,7 @@ Status EngineImpl::open_forward() {
                Forward::create(*weights_, forward, std::move(views), valid_vocab, *device_));
   SchedulerOptions scheduler;
   scheduler.chunk_tokens = options_.chunk_tokens;
-  scheduler.max_running = kMaxRunning;
+  scheduler.limits = options_.limits;
   scheduler.context_tokens = context_tokens_;
   scheduler.stop_ids = config().eos_ids;
   scheduler.restore = options_.restore;

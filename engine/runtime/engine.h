@@ -36,7 +36,8 @@ struct EngineOptions {
   uint64_t disk_bytes = 0;      // 0: default_disk_bytes(store_path)
   StoreSettings settings;
   uint64_t context_tokens = 0;  // 0: the model's, or what the RAM holds
-  uint32_t chunk_tokens = 256;  // prefill step
+  uint32_t chunk_tokens = 256;  // most prompt tokens in a step, of all requests together
+  SchedulerLimits limits;       // of requests at once (engine/runtime/scheduler.h)
   uint32_t block_tokens = kDefaultBlockTokens;
   uint32_t layers_per_group = 0;  // 0: chosen by size
   DType precision = DType::kBf16;

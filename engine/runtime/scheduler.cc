@@ -15,7 +15,19 @@ const Status& cancelled() {
   return status;
 }
 
+Status expect_up_to(const char* name, size_t found, size_t most) {
+  if (found >= 1 && found <= most) return {};
+  return {ErrorCode::kInvalidArgument, std::string(name) + " is " + std::to_string(found) +
+                                           ", expected 1 to " + std::to_string(most)};
+}
+
 }  // namespace
+
+Status check_limits(const SchedulerLimits& limits, size_t chunk_tokens) {
+  EMBER_TRY(expect_up_to("chunk_tokens", chunk_tokens, kMostChunkTokens));
+  EMBER_TRY(expect_up_to("max_running", limits.max_running, kMostRunning));
+  return expect_up_to("max_queued", limits.max_queued, kMostQueued);
+}
 
 SchedulerImpl::SchedulerImpl(Device& device, BlockCache& cache, Forward& forward,
                              SchedulerOptions options)
@@ -25,9 +37,9 @@ SchedulerImpl::SchedulerImpl(Device& device, BlockCache& cache, Forward& forward
       options_(std::move(options)),
       costs_(options_.costs),
       clock_(options_.clock != nullptr ? *options_.clock : system_clock()) {
-  running_.reserve(options_.max_running);
-  step_.reserve(options_.max_running);
-  step_members_.reserve(options_.max_running);
+  running_.reserve(options_.limits.max_running);
+  step_.reserve(options_.limits.max_running);
+  step_members_.reserve(options_.limits.max_running);
 }
 
 SchedulerImpl::~SchedulerImpl() {
@@ -44,12 +56,12 @@ Status SchedulerImpl::refusal(const Request& request) {
                                              std::to_string(options_.context_tokens) +
                                              ", answer included"};
   }
-  if (queued_.size() >= options_.max_queued) {
+  if (queued_.size() >= options_.limits.max_queued) {
     return {ErrorCode::kBusy, std::to_string(queued_.size()) + " requests are waiting already"};
   }
   const auto own = tenants_.find(request.scope.tenant);
-  const size_t share = options_.max_queued_per_tenant > 0 ? options_.max_queued_per_tenant
-                                                          : queue_share(options_.max_queued);
+  const size_t share = options_.limits.max_queued_per_tenant > 0 ? options_.limits.max_queued_per_tenant
+                                                          : queue_share(options_.limits.max_queued);
   if (own != tenants_.end() && own->second.queued >= share) {
     return {ErrorCode::kBusy, std::to_string(own->second.queued) +
                                   " requests of this tenant are waiting already"};

@@ -28,13 +28,26 @@ namespace ember {
 
 class Trace;
 
+// How much is taken on at once. What passes the limits of the queue is refused with kBusy; what
+// passes the others waits in the queue.
+struct SchedulerLimits {
+  size_t max_running = 8;  // requests that have device slots: the most in a step
+  size_t max_running_per_tenant = 0;  // 0: no limit but max_running
+  // Prompts and longest answers of the running ones together; a single request may pass it. 0: what
+  // the device slots hold.
+  size_t max_tokens_in_flight = 0;
+  size_t max_queued = 64;
+  size_t max_queued_per_tenant = 0;  // 0: three quarters of max_queued
+};
+inline constexpr size_t kMostRunning = 1024;
+inline constexpr size_t kMostQueued = 65'536;
+inline constexpr size_t kMostChunkTokens = 65'536;
+// Errors: kInvalidArgument, naming what could never work, and what is expected of it.
+Status check_limits(const SchedulerLimits& limits, size_t chunk_tokens);
+
 struct SchedulerOptions {
   size_t chunk_tokens = 256;  // most prompt tokens in a step, of all sequences together
-  size_t max_running = 8;     // sequences that have device slots
-  size_t max_running_per_tenant = 0;  // 0: no limit but max_running
-  size_t max_tokens_in_flight = 0;    // that the running ones may come to; 0: what the slots hold
-  size_t max_queued = 64;     // requests that wait; more are refused with kBusy
-  size_t max_queued_per_tenant = 0;  // 0: three quarters of max_queued
+  SchedulerLimits limits;
   size_t context_tokens = 0;  // prompt and answer together
   std::vector<uint32_t> stop_ids;
   RestorePolicy restore = RestorePolicy::kByCost;

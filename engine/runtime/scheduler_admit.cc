@@ -28,7 +28,7 @@ void SchedulerImpl::prefetch_queued() {
 void SchedulerImpl::admit() {
   if (!room_may_be_) return prefetch_queued();
   for (const Place& sequence : queued_) sequence->set_aside = still_awaits(*sequence, running_);
-  while (running_.size() < options_.max_running) {
+  while (running_.size() < options_.limits.max_running) {
     const std::optional<size_t> next = next_queued();
     if (!next) break;
     const int64_t start_us = clock_.now_us();
@@ -61,7 +61,7 @@ std::optional<size_t> SchedulerImpl::next_queued() {
     waiting.push_back(
         {sequence->found_no_room, sequence->set_aside, tenant.running, tenant.last_turn});
   }
-  return next_to_admit(waiting, options_.max_running_per_tenant);
+  return next_to_admit(waiting, options_.limits.max_running_per_tenant);
 }
 
 // Its records are being looked up, or another one is computing what it needs.
@@ -72,8 +72,8 @@ bool SchedulerImpl::has_work_elsewhere(Sequence& queued, BlockCache::Match& matc
 }
 
 bool SchedulerImpl::fits_in_flight(const Sequence& sequence) const {
-  return running_.empty() || options_.max_tokens_in_flight == 0 ||
-         tokens_in_flight_ + sequence.limit_tokens <= options_.max_tokens_in_flight;
+  return running_.empty() || options_.limits.max_tokens_in_flight == 0 ||
+         tokens_in_flight_ + sequence.limit_tokens <= options_.limits.max_tokens_in_flight;
 }
 
 // False: it goes back to the queue until there is room.

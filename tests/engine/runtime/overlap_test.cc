@@ -166,7 +166,7 @@ TEST(OverlapTest, ACancelledStepAheadLetsItsSlotsGo) {
 // What waits behind a full house comes to RAM, and no device slot is taken for it.
 TEST(PrefetchTest, AQueuedRequestIsFetchedToHostRamOnly) {
   SimSchedulerOptions options;
-  options.scheduler.max_running = 1;
+  options.scheduler.limits.max_running = 1;
   SimScheduler sim(options);
   const Request stored = sim_request(300, 5, 4);
   const std::vector<TokenId> expected = sim.run(stored).token_ids;
@@ -186,7 +186,7 @@ TEST(PrefetchTest, AQueuedRequestIsFetchedToHostRamOnly) {
 
 TEST(PrefetchTest, AllThatWaitTakeAtMostHalfOfTheHostSlots) {
   SimSchedulerOptions options;
-  options.scheduler.max_running = 1;
+  options.scheduler.limits.max_running = 1;
   options.host_slots = 12;
   SimScheduler sim(options);
   for (uint64_t i = 0; i < 4; ++i) sim.run(sim_request(300, 10 + i, 2));

@@ -16,7 +16,7 @@ std::vector<TokenId> alone(const Request& request) {
 
 TEST(SchedulerSimTest, AFloodOfOneTenantDoesNotStarveAnother) {
   SimSchedulerOptions options;
-  options.scheduler.max_running = 2;
+  options.scheduler.limits.max_running = 2;
   SimScheduler sim(options);
   for (uint64_t i = 0; i < 12; ++i) sim.submit(sim_request(60, 10 + i, 8, "flood"));
   sim.scheduler().tick(0);
@@ -130,7 +130,7 @@ TEST(SchedulerSimTest, CallbacksMaySubmitAndCancel) {
 
 TEST(SchedulerSimTest, ATenantsShareOfTheQueueIsNamed) {
   SimSchedulerOptions options;
-  options.scheduler.max_queued = 8;
+  options.scheduler.limits.max_queued = 8;
   SimScheduler sim(options);
   for (uint64_t i = 0; i < 6; ++i) sim.submit(sim_request(10, i, 1, "flood"));
   const Result<uint64_t> refused = sim.scheduler().submit(sim_request(10, 9, 1, "flood"));
@@ -145,7 +145,7 @@ TEST(SchedulerSimTest, ATenantsShareOfTheQueueIsNamed) {
 
 TEST(SchedulerSimTest, TokensInFlightHaveALimitThatOneRequestMayPass) {
   SimSchedulerOptions options;
-  options.scheduler.max_tokens_in_flight = 120;
+  options.scheduler.limits.max_tokens_in_flight = 120;
   SimScheduler sim(options);
   size_t running = 0;
   size_t most = 0;
@@ -205,7 +205,7 @@ TEST(SchedulerSimTest, AStormOfRequestsAndCancels) {
     options.sim_seed = seed;
     options.device_slots = 10 + static_cast<uint32_t>(prng.below(20));
     options.scheduler.chunk_tokens = 1 + prng.below(100);
-    options.scheduler.max_running = 1 + prng.below(6);
+    options.scheduler.limits.max_running = 1 + prng.below(6);
     SimScheduler sim(options);
     std::map<uint64_t, uint64_t> kinds;
     for (int event = 0; event < 120; ++event) {

@@ -47,9 +47,9 @@ SimScheduler::SimScheduler(const SimSchedulerOptions& options) {
   ForwardOptions forward;
   forward.attention = attention_form(scheduler.attention, 0, true);
   forward.both_forms = scheduler.attention == AttentionMode::kAuto;
-  forward.max_sequences = scheduler.max_running;
-  forward.max_rows = scheduler.chunk_tokens + scheduler.max_running;
-  forward.max_logit_rows = scheduler.max_running;
+  forward.max_sequences = scheduler.limits.max_running;
+  forward.max_rows = scheduler.chunk_tokens + scheduler.limits.max_running;
+  forward.max_logit_rows = scheduler.limits.max_running;
   forward.max_blocks = (scheduler.context_tokens + kDefaultBlockTokens - 1) / kDefaultBlockTokens;
   forward.max_positions = scheduler.context_tokens;
   if (options.layer_times) {
