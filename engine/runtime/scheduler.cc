@@ -56,12 +56,13 @@ Status SchedulerImpl::refusal(const Request& request) {
                                              std::to_string(options_.context_tokens) +
                                              ", answer included"};
   }
-  if (queued_.size() >= options_.limits.max_queued) {
+  const SchedulerLimits& limits = options_.limits;
+  if (queued_.size() >= limits.max_queued) {
     return {ErrorCode::kBusy, std::to_string(queued_.size()) + " requests are waiting already"};
   }
   const auto own = tenants_.find(request.scope.tenant);
-  const size_t share = options_.limits.max_queued_per_tenant > 0 ? options_.limits.max_queued_per_tenant
-                                                          : queue_share(options_.limits.max_queued);
+  const size_t share = limits.max_queued_per_tenant > 0 ? limits.max_queued_per_tenant
+                                                        : queue_share(limits.max_queued);
   if (own != tenants_.end() && own->second.queued >= share) {
     return {ErrorCode::kBusy, std::to_string(own->second.queued) +
                                   " requests of this tenant are waiting already"};

@@ -66,21 +66,32 @@ Answers reference(AttentionMode mode) {
   return answers;
 }
 
+struct Cut {
+  size_t chunk;
+  int workers;
+};
+
+// Each chunk size on some number of threads, or on all: one reference stands for all of them.
+std::vector<Cut> cuts() {
+  if (!every_mix()) return {{1, 1}, {7, 2}, {64, 4}, {100, 1}, {256, 2}, {kContext, 4}};
+  std::vector<Cut> all;
+  for (const size_t chunk : std::vector<size_t>{1, 7, 64, 100, 256, kContext}) {
+    for (const int workers : {1, 2, 4}) all.push_back({chunk, workers});
+  }
+  return all;
+}
+
 class DeterminismTest : public ::testing::TestWithParam<AttentionMode> {};
 
 TEST_P(DeterminismTest, ChunksMixesAndThreadsDoNotChangeABit) {
   const Answers expected = reference(GetParam());
   ASSERT_GT(expected.stored.size(), 10u);
   uint64_t order = 0;
-  const std::vector<size_t> chunks = {1, 7, 64, 100, 256, kContext};
-  for (const size_t chunk : chunks) {
-    for (const int workers : {1, 2, 4}) {
-      if (chunk < 64 && workers == 4) continue;  // many steps of few rows: slow on few cores
-      const Answers found = answers_of(variant(chunk, workers, GetParam()), ++order);
-      EXPECT_EQ(found.drawn, expected.drawn) << "chunks of " << chunk << ", threads " << workers;
-      EXPECT_TRUE(found.stored == expected.stored)
-          << "chunks of " << chunk << ", threads " << workers;
-    }
+  for (const auto& [chunk, workers] : cuts()) {
+    const Answers found = answers_of(variant(chunk, workers, GetParam()), ++order);
+    EXPECT_EQ(found.drawn, expected.drawn) << "chunks of " << chunk << ", threads " << workers;
+    EXPECT_TRUE(found.stored == expected.stored)
+        << "chunks of " << chunk << ", threads " << workers;
   }
 }
 
@@ -103,7 +114,7 @@ TEST_P(DeterminismTest, AnyTierAndRecomputingAfterDamageGiveTheSameBits) {
     EXPECT_GE(again.restore.restored_tokens[static_cast<size_t>(tier)], 192u);
   }
   const std::vector<BlockCache::Row> rows = sim.cache().rows();
-  for (size_t i = 0; i < rows.size(); ++i) {
+  for (size_t i = 0; i < rows.size(); i += every_mix() ? 1u : 2u) {
     if (rows[i].token_count < kDefaultBlockTokens) continue;
     sim.drop_ram();
     sim.store().corrupt(rows[i].hash, static_cast<uint32_t>(i % 3));
@@ -121,11 +132,8 @@ TEST(DeterminismSimTest, StepsThatBeginBeforeTheirLastLayersCameGiveTheSameBits)
   const std::vector<Request> requests = {sim_request(300, 5, 12), sim_request(200, 6, 12),
                                          sim_request(450, 7, 12)};
   std::vector<std::vector<TokenId>> expected;
-  for (const Request& request : requests) {
-    SimScheduler sim({});
-    expected.push_back(sim.run(request).token_ids);
-  }
-  for (uint64_t seed = 1; seed <= 12; ++seed) {
+  for (const Request& request : requests) expected.push_back(answer_alone(request));
+  for (uint64_t seed = 1; seed <= seeds(3); ++seed) {
     SimSchedulerOptions options;
     options.sim_seed = seed;
     options.scheduler.chunk_tokens = 100;
@@ -149,23 +157,26 @@ TEST(DeterminismSimTest, StepsThatBeginBeforeTheirLastLayersCameGiveTheSameBits)
 // In the mode that chooses, a long prompt is computed in the other form than its answer.
 TEST(AutoModeTest, AChainRestoredWholeGoesOnAsTheRunWouldHave) {
   constexpr size_t kLong = kNaiveTokens + 40;
+  std::vector<std::pair<size_t, Tier>> ways = {{64, Tier::kDevice}, {2048, Tier::kDisk}};
+  if (every_mix()) {
+    ways.insert(ways.end(), {{64, Tier::kDisk}, {2048, Tier::kDevice}, {300, Tier::kDisk},
+                             {300, Tier::kDevice}});
+  }
   std::vector<std::vector<TokenId>> found;
-  for (const size_t chunk : {size_t{64}, size_t{300}, size_t{2048}}) {
-    for (const Tier tier : {Tier::kDevice, Tier::kDisk}) {
-      SimSchedulerOptions options = variant(chunk, 2, AttentionMode::kAuto);
-      options.scheduler.context_tokens = 2048;
-      options.device_slots = 64;
-      SimScheduler sim(options);
-      Request first = sim_request(kLong, 3, 70);
-      const Outcome turn = sim.run(first);
-      if (tier == Tier::kDisk) sim.drop_ram();
-      Request second = first;
-      second.prompt.insert(second.prompt.end(), turn.token_ids.begin(), turn.token_ids.end());
-      const Request more = sim_request(kLong, 4, 1);
-      second.prompt.insert(second.prompt.end(), more.prompt.begin(), more.prompt.end());
-      sim.submit(sim_request(90, 12, 40));  // a neighbour in the absorbed form
-      found.push_back(sim.run(second).token_ids);
-    }
+  for (const auto& [chunk, tier] : ways) {
+    SimSchedulerOptions options = variant(chunk, 2, AttentionMode::kAuto);
+    options.scheduler.context_tokens = 2048;
+    options.device_slots = 64;
+    SimScheduler sim(options);
+    Request first = sim_request(kLong, 3, 70);
+    const Outcome turn = sim.run(first);
+    if (tier == Tier::kDisk) sim.drop_ram();
+    Request second = first;
+    second.prompt.insert(second.prompt.end(), turn.token_ids.begin(), turn.token_ids.end());
+    const Request more = sim_request(kLong, 4, 1);
+    second.prompt.insert(second.prompt.end(), more.prompt.begin(), more.prompt.end());
+    sim.submit(sim_request(90, 12, 40));  // a neighbour in the absorbed form
+    found.push_back(sim.run(second).token_ids);
   }
   ASSERT_FALSE(found[0].empty());
   for (const auto& drawn : found) EXPECT_EQ(drawn, found[0]);

@@ -9,11 +9,6 @@
 namespace ember::testing {
 namespace {
 
-std::vector<TokenId> alone(const Request& request) {
-  SimScheduler sim({});
-  return sim.run(request).token_ids;
-}
-
 TEST(SchedulerSimTest, AFloodOfOneTenantDoesNotStarveAnother) {
   SimSchedulerOptions options;
   options.scheduler.limits.max_running = 2;
@@ -51,7 +46,7 @@ TEST(SchedulerSimTest, AShortPromptIsAnsweredWhileALongOneIsComputed) {
 // While one answers, a long prompt is cut in chunks and another prefix comes from the disk: there
 // is no step without a token of the answer.
 TEST(SchedulerSimTest, ADecodeIsInEveryStep) {
-  for (uint64_t seed = 1; seed <= 4; ++seed) {
+  for (uint64_t seed = 1; seed <= seeds(2); ++seed) {
     Trace trace(4096);
     SimSchedulerOptions options;
     options.sim_seed = seed;
@@ -81,8 +76,8 @@ TEST(SchedulerSimTest, ADecodeIsInEveryStep) {
 
 TEST(SchedulerSimTest, OneRequestIsCancelledWhereverItIs) {
   const Request other = sim_request(100, 2, 12);
-  const std::vector<TokenId> expected = alone(other);
-  for (uint64_t ticks = 0; ticks < 60; ticks += 4) {
+  const std::vector<TokenId> expected = answer_alone(other);
+  for (uint64_t ticks = 0; ticks < 60; ticks += every_mix() ? 1u : 10u) {
     SimSchedulerOptions options;
     options.sim_seed = 1 + ticks;
     options.scheduler.chunk_tokens = 16;
@@ -125,7 +120,7 @@ TEST(SchedulerSimTest, CallbacksMaySubmitAndCancel) {
   sim.scheduler().run_until([&] { return follower != 0; });
   sim.run_all();
   EXPECT_EQ(drawn, 3);
-  EXPECT_EQ(sim.outcomes().at(follower).token_ids, alone(sim_request(30, 3, 4)));
+  EXPECT_EQ(sim.outcomes().at(follower).token_ids, answer_alone(sim_request(30, 3, 4)));
 }
 
 TEST(SchedulerSimTest, ATenantsShareOfTheQueueIsNamed) {
@@ -170,9 +165,9 @@ TEST(SchedulerSimTest, APoolOfOneRequestAndOneBlockAnswersAll) {
   const std::vector<size_t> lengths = {5, 500, 64, 320, 130, 500};
   std::vector<std::vector<TokenId>> expected;
   for (size_t i = 0; i < lengths.size(); ++i) {
-    expected.push_back(alone(sim_request(lengths[i], 30 + i / 2, 8)));
+    expected.push_back(answer_alone(sim_request(lengths[i], 30 + i / 2, 8)));
   }
-  for (uint64_t seed = 1; seed <= 5; ++seed) {
+  for (uint64_t seed = 1; seed <= seeds(2); ++seed) {
     SimSchedulerOptions options;
     options.sim_seed = seed;
     options.device_slots = 512 / kDefaultBlockTokens + 1;
@@ -197,9 +192,9 @@ TEST(SchedulerSimTest, APoolOfOneRequestAndOneBlockAnswersAll) {
 TEST(SchedulerSimTest, AStormOfRequestsAndCancels) {
   std::map<uint64_t, std::vector<TokenId>> expected;
   for (uint64_t kind = 0; kind < 6; ++kind) {
-    expected[kind] = alone(sim_request(40 + 70 * kind, kind / 2, 10));
+    expected[kind] = answer_alone(sim_request(40 + 70 * kind, kind / 2, 10));
   }
-  for (uint64_t seed = 1; seed <= 6; ++seed) {
+  for (uint64_t seed = 1; seed <= seeds(3); ++seed) {
     Prng prng(seed);
     SimSchedulerOptions options;
     options.sim_seed = seed;
@@ -237,9 +232,10 @@ TEST(SchedulerSimTest, TicksStayUnderTenMilliseconds) {
   SimSchedulerOptions options;
   options.sim_seed = 0;
   options.device_slots = 200;
-  options.scheduler.context_tokens = 4096;
+  const size_t prompt_tokens = every_mix() ? 4000 : 1600;
+  options.scheduler.context_tokens = prompt_tokens + 96;
   SimScheduler sim(options);
-  const uint64_t id = sim.submit(sim_request(4000, 1, 4));
+  const uint64_t id = sim.submit(sim_request(prompt_tokens, 1, 4));
   for (uint64_t i = 0; i < 6; ++i) sim.submit(sim_request(100, 2 + i, 30));
   int64_t longest_us = 0;
   while (!sim.done(id)) {

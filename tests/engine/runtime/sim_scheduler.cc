@@ -1,6 +1,7 @@
 // The parts of an engine, put together by hand.
 #include "tests/engine/runtime/sim_scheduler.h"
 
+#include <cstdlib>
 #include <utility>
 
 #include "base/check.h"
@@ -19,6 +20,13 @@ T must(Result<T> result) {
 }
 
 }  // namespace
+
+bool every_mix() { return std::getenv("EMBER_SCHEDULES") != nullptr; }
+
+uint64_t seeds(uint64_t few) {
+  const char* asked = std::getenv("EMBER_SCHEDULES");
+  return asked != nullptr ? std::strtoull(asked, nullptr, 10) : few;
+}
 
 SimScheduler::SimScheduler(const SimSchedulerOptions& options) {
   device_ = options.sim_seed != 0 ? make_sim_device(options.sim_seed)
@@ -113,6 +121,11 @@ std::map<BlockHash, std::vector<std::string>> SimScheduler::stored() const {
     for (const auto& [hash, block] : *records) stored[hash] = block.payloads;
   }
   return stored;
+}
+
+std::vector<TokenId> answer_alone(const Request& request) {
+  SimScheduler sim({});
+  return sim.run(request).token_ids;
 }
 
 Request sim_request(size_t prompt_tokens, uint64_t seed, uint32_t max_tokens,

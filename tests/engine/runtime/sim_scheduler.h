@@ -18,6 +18,11 @@
 
 namespace ember::testing {
 
+// EMBER_SCHEDULES: how many seeds a test goes through, and every mix in place of a few; `few` and
+// false without it.
+uint64_t seeds(uint64_t few);
+bool every_mix();
+
 // No token ends an answer, every known token is restored.
 inline SchedulerOptions sim_options() {
   SchedulerOptions options;
@@ -74,5 +79,8 @@ class SimScheduler {
 // Random prompt; drawn at temperature 1, so that any other bit of the logits soon shows.
 Request sim_request(size_t prompt_tokens, uint64_t seed, uint32_t max_tokens,
                     const std::string& tenant = "");
+
+// What the request draws where nothing else runs and nothing is known.
+std::vector<TokenId> answer_alone(const Request& request);
 
 }  // namespace ember::testing
