@@ -21,8 +21,8 @@ constexpr size_t kMostColumns = 100;
 constexpr size_t kMostReadmeLines = 60;
 constexpr size_t kBlockLines = 20;  // the opening block of a header stands within these
 
-const std::vector<std::string> kModules = {"base",  "prefix_index", "kernels",
-                                           "store", "engine",       "tools"};
+const std::vector<std::string> kModules = {"base",   "prefix_index", "kernels", "store",
+                                           "engine", "service",      "tools"};
 
 // Which folders a folder may include from, itself among them.
 const std::map<std::string, std::set<std::string>> kMayInclude = {
@@ -31,7 +31,8 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"kernels", {"base", "kernels"}},
     {"store", {"base", "prefix_index", "kernels", "store"}},
     {"engine", {"base", "prefix_index", "kernels", "store", "engine"}},
-    {"tools", {"base", "prefix_index", "kernels", "store", "engine", "tools"}},
+    {"service", {"base", "prefix_index", "store", "service"}},
+    {"tools", {"base", "prefix_index", "kernels", "store", "engine", "service", "tools"}},
 };
 
 // Each third-party library, by how its includes begin, and the files that may know it: a whole
