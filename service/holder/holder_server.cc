@@ -195,6 +195,7 @@ void HolderServerImpl::serve(Connection& connection) {
   const std::unique_ptr<HolderStreams> streams =
       make_holder_streams(socket, {patience_us, options_.output_patience_us}, ending_);
   const int code = run(*request, *streams);
+  if (ending_) return;  // it may have been cut short: its client must not take it for done
   streams->out().flush();
   streams->err().flush();
   static_cast<void>(write_frame(socket, FrameType::kExit, encode_exit(code), patience_us));
