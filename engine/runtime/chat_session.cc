@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include "base/clock.h"
@@ -12,6 +13,7 @@ namespace ember {
 namespace {
 
 constexpr int64_t kWriteTimeoutUs = 30'000'000;
+constexpr int64_t kFlushTimeoutUs = 60'000'000;
 
 std::string new_conversation_id() {
   static uint64_t count = 0;
@@ -26,6 +28,11 @@ class ChatSessionImpl final : public ChatSession {
  public:
   ChatSessionImpl(Engine& engine, const ChatTemplate& chat_template)
       : engine_(engine), template_(chat_template) {}
+  ~ChatSessionImpl() override {
+    if (turn_ == nullptr) return;
+    turn_->done = nullptr;
+    ChatSessionImpl::cancel();
+  }
 
   Status start(std::string_view system);
   Status load(const std::string& id);
@@ -34,22 +41,48 @@ class ChatSessionImpl final : public ChatSession {
   bool has_cut_answer() const override {
     return !conversation_.turns.empty() && conversation_.turns.back().state == TurnState::kAsked;
   }
+  void start_finish(const TurnOptions& options, TurnDone done) override;
+  void start_ask(std::string_view user, const TurnOptions& options, TurnDone done) override;
+  void cancel() override;
   Result<TurnOutcome> finish_answer(const TurnOptions& options) override;
   Result<TurnOutcome> ask(std::string_view user, const TurnOptions& options) override;
 
  private:
+  // The turn under way: question stored, answer drawn, answer stored, latents flushed.
+  struct UnderWay {
+    UnderWay(const TurnOptions& its_options, TurnDone its_done, const Tokenizer& tokenizer)
+        : options(its_options), done(std::move(its_done)), decoder(tokenizer, true) {}
+    TurnOptions options;
+    TurnDone done;
+    StreamDecoder decoder;  // without special tokens
+    TurnOutcome result;
+    uint64_t request = 0;           // the scheduler's number; 0: none runs
+    uint64_t failures_before = 0;
+    size_t handed_over = 0;         // tokens of the answer that were given to the disk
+    bool stored = false;
+  };
+  using Step = void (ChatSessionImpl::*)(bool ok);
+
   // What follows the tokens so far when `user` speaks next.
   Result<std::vector<TokenId>> turn_tokens(std::string_view user);
   std::vector<TokenId> all_tokens() const;
-  Result<TurnOutcome> answer(const TurnOptions& options);
-  // Stores the last turn on the write lane, in the order of the calls. `wait`: until it is synced.
-  bool store_turn(bool wait);
-  bool stored_on_disk(const std::function<Status(Conversations&)>& write, bool wait);
-  bool writing() const { return last_write_ != nullptr && !last_write_->reported; }
+  Turn& last_turn() { return conversation_.turns.back(); }
+  void answer(bool question_stored);
+  void draw(TokenId id);
+  void show(TokenId id);
+  void store_answer(const Outcome& outcome);
+  void flush_latents(bool answer_stored);
+  void report(bool flushed);
+  void end(const Result<TurnOutcome>& result);
+  // Stores the last turn on the write lane, in the order of the calls. Without a store: zero.
+  Ticket store_turn();
+  // Goes on with `next` when the ticket has completed; at once where there is none.
+  void after(Ticket ticket, int64_t timeout_us, bool without, Step next);
 
   Engine& engine_;
   const ChatTemplate& template_;
   Conversation conversation_;
+  std::shared_ptr<UnderWay> turn_;
   std::shared_ptr<const TicketOutcome> last_write_;
 };
 
@@ -95,29 +128,27 @@ Status ChatSessionImpl::load(const std::string& id) {
   return {};
 }
 
-bool ChatSessionImpl::stored_on_disk(const std::function<Status(Conversations&)>& write,
-                                     bool wait) {
+Ticket ChatSessionImpl::store_turn() {
   Conversations* store = engine_.cache().conversations();
-  if (store == nullptr) return false;
-  const Ticket ticket =
-      engine_.device().run_host(HostLane::kWrite, [store, write] { return write(*store); });
-  last_write_ = engine_.scheduler().follow(ticket);
-  if (!wait) return true;
-  return engine_.scheduler().wait_for(*last_write_, kWriteTimeoutUs) && last_write_->status.ok();
-}
-
-bool ChatSessionImpl::store_turn(bool wait) {
+  if (store == nullptr) return {};
   conversation_.updated_unix_us = system_clock().unix_us();
   const auto index = static_cast<uint32_t>(conversation_.turns.size() - 1);
   Conversation head = conversation_;
   head.turns.clear();
-  return stored_on_disk(
-      [head = std::move(head), index,
-       turn = conversation_.turns.back()](Conversations& store) -> Status {
-        EMBER_TRY(store.put_head(head));
-        return store.put_turn(head.id, index, turn);
-      },
-      wait);
+  return engine_.device().run_host(
+      HostLane::kWrite, [store, head = std::move(head), index, turn = last_turn()]() -> Status {
+        EMBER_TRY(store->put_head(head));
+        return store->put_turn(head.id, index, turn);
+      });
+}
+
+void ChatSessionImpl::after(Ticket ticket, int64_t timeout_us, bool without, Step next) {
+  if (!ticket) return (this->*next)(without);
+  engine_.scheduler().watch_for(
+      ticket, timeout_us,
+      [this, next, turn = std::weak_ptr<UnderWay>(turn_)](const Status& status) {
+        if (!turn.expired()) (this->*next)(status.ok());  // else the session may be gone, too
+      });
 }
 
 Result<std::vector<TokenId>> ChatSessionImpl::turn_tokens(std::string_view user) {
@@ -140,76 +171,127 @@ std::vector<TokenId> ChatSessionImpl::all_tokens() const {
   return tokens;
 }
 
-Result<TurnOutcome> ChatSessionImpl::ask(std::string_view user, const TurnOptions& options) {
+void ChatSessionImpl::start_ask(std::string_view user, const TurnOptions& options, TurnDone done) {
+  EMBER_CHECK(turn_ == nullptr, "one turn at a time");
   EMBER_CHECK(!has_cut_answer(), "the cut answer is finished before the next question");
-  EMBER_ASSIGN(std::vector<TokenId> prompt, turn_tokens(user));
-  const size_t length = all_tokens().size() + prompt.size();
+  Result<std::vector<TokenId>> prompt = turn_tokens(user);
+  if (!prompt.ok()) return done(prompt.error());
+  const size_t length = all_tokens().size() + prompt->size();
   if (length >= engine_.context_tokens()) {
-    return {ErrorCode::kInvalidArgument, "the conversation would have " + std::to_string(length) +
-                                             " tokens; the context holds " +
-                                             std::to_string(engine_.context_tokens()) +
-                                             ", answer included"};
+    return done(Error{ErrorCode::kInvalidArgument,
+                      "the conversation would have " + std::to_string(length) +
+                          " tokens; the context holds " +
+                          std::to_string(engine_.context_tokens()) + ", answer included"});
   }
   Turn turn;
   turn.user = std::string(user);
-  turn.prompt = std::move(prompt);
+  turn.prompt = std::move(prompt).value();
   turn.seed = options.seed;
   turn.temperature = options.temperature;
   turn.max_tokens = options.max_tokens;
   conversation_.turns.push_back(std::move(turn));
-  store_turn(/*wait=*/true);
-  return answer(options);
+  turn_ = std::make_shared<UnderWay>(options, std::move(done), engine_.tokenizer());
+  after(store_turn(), kWriteTimeoutUs, false, &ChatSessionImpl::answer);
 }
 
-Result<TurnOutcome> ChatSessionImpl::finish_answer(const TurnOptions& options) {
+void ChatSessionImpl::start_finish(const TurnOptions& options, TurnDone done) {
+  EMBER_CHECK(turn_ == nullptr, "one turn at a time");
   EMBER_CHECK(has_cut_answer(), "there is no cut answer");
-  return answer(options);
+  turn_ = std::make_shared<UnderWay>(options, std::move(done), engine_.tokenizer());
+  answer(true);
 }
 
-Result<TurnOutcome> ChatSessionImpl::answer(const TurnOptions& options) {
-  Turn& turn = conversation_.turns.back();
-  StreamDecoder decoder(engine_.tokenizer(), /*skip_special=*/true);
-  TurnOutcome result;
-  const uint64_t failures_before = engine_.cache().stats().offload_failures;
-  auto emit = [&](TokenId id) {
-    const std::string text = decoder.push(id);
-    result.answer += text;
-    if (options.on_text) options.on_text(id, text);
-  };
-  for (TokenId id : turn.answer) emit(id);
-
+// A question that could not be stored is answered all the same: it is then not durable.
+void ChatSessionImpl::answer(bool /*question_stored*/) {
+  Turn& turn = last_turn();
+  turn_->failures_before = engine_.cache().stats().offload_failures;
+  turn_->handed_over = turn.answer.size();
+  for (const TokenId id : turn.answer) show(id);
+  if (turn.answer.size() >= turn.max_tokens) {
+    Outcome outcome;
+    outcome.finish = FinishReason::kLength;
+    return store_answer(outcome);
+  }
   Request request;
   request.prompt = all_tokens();
   request.scope.conversation = conversation_.id;
   request.seed = turn.seed;
   request.temperature = turn.temperature;
-  size_t handed_over = turn.answer.size();
-  request.on_token = [&](TokenId id) {
-    turn.answer.push_back(id);
-    // One write at a time: a slow disk makes them fewer, not their queue longer.
-    if (turn.answer.size() - handed_over >= kSampledSyncTokens && !writing()) {
-      handed_over = turn.answer.size();
-      store_turn(/*wait=*/false);
-    }
-    emit(id);
-  };
-  if (turn.answer.size() < turn.max_tokens) {
-    request.max_tokens = turn.max_tokens - static_cast<uint32_t>(turn.answer.size());
-    result.outcome = engine_.run(std::move(request));
-    if (!result.outcome.status.ok()) return result.outcome.status.error();
-  } else {
-    result.outcome.finish = FinishReason::kLength;
+  request.max_tokens = turn.max_tokens - static_cast<uint32_t>(turn.answer.size());
+  request.on_prefill = turn_->options.on_prefill;
+  request.on_token = [this](TokenId id) { draw(id); };
+  request.on_done = [this](const Outcome& outcome) { store_answer(outcome); };
+  const Result<uint64_t> submitted = engine_.submit(std::move(request));
+  if (!submitted.ok()) return end(submitted.error());
+  turn_->request = *submitted;
+}
+
+void ChatSessionImpl::draw(TokenId id) {
+  Turn& turn = last_turn();
+  turn.answer.push_back(id);
+  // One write at a time: a slow disk makes them fewer, not their queue longer.
+  const bool writing = last_write_ != nullptr && !last_write_->reported;
+  if (turn.answer.size() - turn_->handed_over >= kSampledSyncTokens && !writing) {
+    turn_->handed_over = turn.answer.size();
+    if (const Ticket ticket = store_turn()) last_write_ = engine_.scheduler().follow(ticket);
   }
-  const std::string rest = decoder.finish();
-  result.answer += rest;
+  show(id);
+}
+
+void ChatSessionImpl::show(TokenId id) {
+  const std::string text = turn_->decoder.push(id);
+  turn_->result.answer += text;
+  if (turn_->options.on_text) turn_->options.on_text(id, text);
+}
+
+void ChatSessionImpl::store_answer(const Outcome& outcome) {
+  turn_->request = 0;
+  turn_->result.outcome = outcome;
+  if (!outcome.status.ok()) return end(outcome.status.error());
+  turn_->result.answer += turn_->decoder.finish();
+  Turn& turn = last_turn();
   turn.state = TurnState::kFinished;
-  turn.finish_reason = finish_reason_name(result.outcome.finish);
-  const bool stored = store_turn(/*wait=*/true);
-  const bool flushed = engine_.make_durable();
-  const bool complete = engine_.cache().stats().offload_failures == failures_before;
-  result.durable = stored && flushed && complete;
-  result.answer_ids = turn.answer;
-  return result;
+  turn.finish_reason = finish_reason_name(outcome.finish);
+  after(store_turn(), kWriteTimeoutUs, false, &ChatSessionImpl::flush_latents);
+}
+
+void ChatSessionImpl::flush_latents(bool answer_stored) {
+  turn_->stored = answer_stored;
+  after(engine_.cache().sync(), kFlushTimeoutUs, true, &ChatSessionImpl::report);
+}
+
+void ChatSessionImpl::report(bool flushed) {
+  const bool complete =
+      engine_.cache().stats().offload_failures == turn_->failures_before;
+  turn_->result.durable = turn_->stored && flushed && complete;
+  turn_->result.answer_ids = last_turn().answer;
+  end(turn_->result);
+}
+
+// `done` may begin the next turn, or let the session go: nothing is touched after it.
+void ChatSessionImpl::end(const Result<TurnOutcome>& result) {
+  const std::shared_ptr<UnderWay> ended = std::exchange(turn_, nullptr);
+  if (ended->done) ended->done(result);
+}
+
+void ChatSessionImpl::cancel() {
+  if (turn_ == nullptr) return;
+  if (turn_->request != 0 && engine_.scheduler().cancel(turn_->request)) return;
+  end(Error{ErrorCode::kCancelled, "cancelled"});
+}
+
+Result<TurnOutcome> ChatSessionImpl::ask(std::string_view user, const TurnOptions& options) {
+  std::optional<Result<TurnOutcome>> ended;
+  start_ask(user, options, [&ended](const Result<TurnOutcome>& result) { ended = result; });
+  engine_.scheduler().run_until([&ended] { return ended.has_value(); });
+  return *std::move(ended);
+}
+
+Result<TurnOutcome> ChatSessionImpl::finish_answer(const TurnOptions& options) {
+  std::optional<Result<TurnOutcome>> ended;
+  start_finish(options, [&ended](const Result<TurnOutcome>& result) { ended = result; });
+  engine_.scheduler().run_until([&ended] { return ended.has_value(); });
+  return *std::move(ended);
 }
 
 }  // namespace

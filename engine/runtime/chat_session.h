@@ -31,6 +31,7 @@ struct TurnOptions {
   uint64_t seed = 1;
   std::function<void(TokenId id, std::string_view text)>
       on_text;  // as it is drawn; text may be empty
+  std::function<void(size_t computed, size_t prompt)> on_prefill;  // empty: the engine's own
 };
 
 struct TurnOutcome {
@@ -56,11 +57,22 @@ class ChatSession {
   virtual const Conversation& conversation() const = 0;
   // True when the last answer was cut (by a kill): finish_answer goes on with it.
   virtual bool has_cut_answer() const = 0;
+
+  // A turn runs in the scheduler's ticks, beside those of other sessions; `done` is called once,
+  // perhaps before start_* returns, unless the session goes first: then the turn is cancelled.
+  using TurnDone = std::function<void(const Result<TurnOutcome>&)>;
   // Goes on with a cut answer, with its own seed, temperature and limit. `on_text` first gets the
   // part that is already there.
-  virtual Result<TurnOutcome> finish_answer(const TurnOptions& options) = 0;
+  virtual void start_finish(const TurnOptions& options, TurnDone done) = 0;
   // Asks and answers one turn. Errors: kInvalidArgument when the conversation no longer fits the
-  // context (both lengths are named).
+  // context (both lengths are named); kCancelled; those of the request. After the last two the
+  // answer is a cut one.
+  virtual void start_ask(std::string_view user, const TurnOptions& options, TurnDone done) = 0;
+  // Ends the turn under way, if there is one, with kCancelled.
+  virtual void cancel() = 0;
+
+  // The same, ticking until it is done.
+  virtual Result<TurnOutcome> finish_answer(const TurnOptions& options) = 0;
   virtual Result<TurnOutcome> ask(std::string_view user, const TurnOptions& options) = 0;
 };
 

@@ -34,6 +34,7 @@ class EngineImpl final : public Engine {
   uint64_t context_tokens() const override { return context_tokens_; }
   int64_t load_us() const override { return load_us_; }
 
+  Result<uint64_t> submit(Request request) override;
   Outcome run(Request request) override;
   bool make_durable(int64_t timeout_us) override;
 
@@ -200,27 +201,30 @@ Status EngineImpl::warm_up() {
   return run(std::move(request)).status;
 }
 
-Outcome EngineImpl::run(Request request) {
-  Outcome outcome;
+Result<uint64_t> EngineImpl::submit(Request request) {
   for (TokenId id : request.prompt) {
     if (id >= 0 && static_cast<uint32_t>(id) < config().vocab_size) continue;
-    outcome.status = {ErrorCode::kInvalidArgument, "token " + std::to_string(id) +
-                                                       " is outside the model's vocabulary of " +
-                                                       std::to_string(config().vocab_size)};
-    return outcome;
+    return {ErrorCode::kInvalidArgument, "token " + std::to_string(id) +
+                                             " is outside the model's vocabulary of " +
+                                             std::to_string(config().vocab_size)};
   }
   if (!request.on_prefill && options_.progress) {
     request.on_prefill = [this](size_t computed, size_t prompt) {
       options_.progress("prompt", static_cast<double>(computed) / static_cast<double>(prompt));
     };
   }
+  return scheduler_->submit(std::move(request));
+}
+
+Outcome EngineImpl::run(Request request) {
+  Outcome outcome;
   bool done = false;
   request.on_done = [&outcome, &done, client = std::move(request.on_done)](const Outcome& result) {
     outcome = result;
     done = true;
     if (client) client(result);
   };
-  if (Result<uint64_t> id = scheduler_->submit(std::move(request)); !id.ok()) {
+  if (Result<uint64_t> id = submit(std::move(request)); !id.ok()) {
     outcome.status = id.error();
     return outcome;
   }

@@ -69,6 +69,9 @@ class Engine {
   virtual uint64_t context_tokens() const = 0;
   virtual int64_t load_us() const = 0;
 
+  // Scheduler::submit for a token outside the vocabulary too: kInvalidArgument. A request without
+  // its own on_prefill is shown by options.progress.
+  virtual Result<uint64_t> submit(Request request) = 0;
   // Runs one request to its end on the calling thread (the engine thread).
   virtual Outcome run(Request request) = 0;
   // Writes out what is not durable yet and waits for it (at most `timeout_us`). False: not all of

@@ -113,7 +113,12 @@ void SchedulerImpl::cancel_all() {
 }
 
 void SchedulerImpl::watch(Ticket ticket, std::function<void(const Status&)> done) {
-  watched_.emplace(ticket, std::move(done));
+  watched_.emplace(ticket, Watch{std::move(done)});
+}
+
+void SchedulerImpl::watch_for(Ticket ticket, int64_t timeout_us,
+                              std::function<void(const Status&)> done) {
+  watched_.emplace(ticket, Watch{std::move(done), clock_.now_us() + timeout_us});
 }
 
 std::shared_ptr<const TicketOutcome> SchedulerImpl::follow(Ticket ticket) {
@@ -136,6 +141,7 @@ bool SchedulerImpl::tick(int64_t deadline_us) {
   const size_t n = device_.wait_any(deadline_us, completions_);
   for (size_t i = 0; i < n; ++i) handle(completions_[i]);
   if (n == 0) room_may_be_ = true;  // what the cache gives up for its deadline completes no ticket
+  give_up_watching();
   drop_done();
   cache_.tick();
   return !queued_.empty() || !running_.empty() || !watched_.empty() || step_ticket_ ||
@@ -150,9 +156,9 @@ void SchedulerImpl::handle(const Completion& completion) {
   if (completion.ticket == step_ticket_) {
     finish_step(completion.status);
   } else if (auto it = watched_.find(completion.ticket); it != watched_.end()) {
-    auto done = std::move(it->second);
+    auto done = std::move(it->second.done);
     watched_.erase(it);
-    done(completion.status);
+    if (done) done(completion.status);
   } else {
     const bool known = cache_.handle(completion);
     EMBER_CHECK(known, "a completion that nobody waits for");
@@ -175,6 +181,17 @@ void SchedulerImpl::finish(Sequence& sequence, FinishReason reason, Status statu
   sequence.outcome.finish = reason;
   sequence.outcome.status = std::move(status);
   if (sequence.request.on_done) sequence.request.on_done(sequence.outcome);
+}
+
+void SchedulerImpl::give_up_watching() {
+  const int64_t now_us = clock_.now_us();
+  std::vector<std::function<void(const Status&)>> late;  // they may watch others
+  for (auto& [ticket, watch] : watched_) {
+    if (watch.deadline_us > now_us) continue;
+    watch.deadline_us = INT64_MAX;
+    late.push_back(std::exchange(watch.done, nullptr));
+  }
+  for (const auto& done : late) done({ErrorCode::kBusy, "it did not end in time"});
 }
 
 // A sequence that ended while a step with it is in flight keeps its slots until the step's ticket.

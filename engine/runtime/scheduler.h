@@ -82,6 +82,9 @@ class Scheduler {
 
   // Calls `done` once with the ticket's status, from tick(). For tickets of the caller's own.
   virtual void watch(Ticket ticket, std::function<void(const Status&)> done) = 0;
+  // The same for at most `timeout_us`: then `done` gets kBusy, and what comes later is passed over.
+  virtual void watch_for(Ticket ticket, int64_t timeout_us,
+                         std::function<void(const Status&)> done) = 0;
 
   virtual std::shared_ptr<const TicketOutcome> follow(Ticket ticket) = 0;
   // Ticks until the ticket is reported; false when `timeout_us` passed first.

@@ -36,6 +36,8 @@ class SchedulerImpl final : public Scheduler {
   bool cancel(uint64_t id) override;
   void cancel_all() override;
   void watch(Ticket ticket, std::function<void(const Status&)> done) override;
+  void watch_for(Ticket ticket, int64_t timeout_us,
+                 std::function<void(const Status&)> done) override;
   std::shared_ptr<const TicketOutcome> follow(Ticket ticket) override;
   bool wait_for(const TicketOutcome& outcome, int64_t timeout_us) override;
   bool tick(int64_t deadline_us) override;
@@ -43,6 +45,11 @@ class SchedulerImpl final : public Scheduler {
 
  private:
   using Place = std::unique_ptr<Sequence>;
+
+  struct Watch {
+    std::function<void(const Status&)> done;  // empty: was told already that it took too long
+    int64_t deadline_us = INT64_MAX;
+  };
 
   // What a tenant has here; gone when it has nothing.
   struct Tenant {
@@ -56,6 +63,7 @@ class SchedulerImpl final : public Scheduler {
   void handle(const Completion& completion);
   void finish(Sequence& sequence, FinishReason reason, Status status);
   void drop_done();
+  void give_up_watching();
   void leave(const std::string& tenant, size_t Tenant::*count);
   void record(TraceKind kind, const Sequence& sequence, int64_t begin_us, uint64_t value);
 
@@ -104,7 +112,7 @@ class SchedulerImpl final : public Scheduler {
   uint64_t turns_ = 0;        // admissions so far
   size_t tokens_in_flight_ = 0;  // that the running ones may come to
   bool room_may_be_ = true;   // false: the last try found no slots, and nothing has changed since
-  std::unordered_map<Ticket, std::function<void(const Status&)>> watched_;
+  std::unordered_map<Ticket, Watch> watched_;
 
   Ticket step_ticket_;
   uint64_t steps_ = 0;

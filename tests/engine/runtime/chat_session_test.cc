@@ -151,6 +151,70 @@ TEST_F(ChatSessionTest, UnknownConversationsAndOtherModelsAreRefused) {
   EXPECT_NE(refused.error().message.find("another model"), std::string::npos);
 }
 
+TEST_F(ChatSessionTest, TwoConversationsAreAnsweredAtOnceAsEachAlone) {
+  open(folder_ / "alone");
+  auto alone = begin();
+  const std::vector<TokenId> first = ask(*alone, kFirst).answer_ids;
+  alone = begin();
+  const std::vector<TokenId> second = ask(*alone, kSecond).answer_ids;
+  alone.reset();
+
+  open(folder_ / "both");
+  auto one = begin();
+  auto other = begin();
+  std::vector<TokenId> firsts;
+  std::vector<TokenId> seconds;
+  size_t drawn_of_both = 0;  // tokens of the second while the first was not done
+  TurnOptions options = forty_tokens();
+  one->start_ask(kFirst, options, [&](const Result<TurnOutcome>& turn) {
+    EXPECT_TRUE(turn.ok() && turn->durable);
+    firsts = turn->answer_ids;
+  });
+  options.on_text = [&](TokenId, std::string_view) { drawn_of_both += firsts.empty() ? 1u : 0u; };
+  other->start_ask(kSecond, options, [&](const Result<TurnOutcome>& turn) {
+    EXPECT_TRUE(turn.ok() && turn->durable);
+    seconds = turn->answer_ids;
+  });
+  engine_->scheduler().run_until([&] { return !firsts.empty() && !seconds.empty(); });
+  EXPECT_EQ(firsts, first);
+  EXPECT_EQ(seconds, second);
+  EXPECT_GT(drawn_of_both, 0u);
+}
+
+TEST_F(ChatSessionTest, ACancelledTurnIsACutOneAndASessionMayGoInItsMiddle) {
+  open(folder_ / "store");
+  auto session = begin();
+  const TurnOutcome whole = ask(*session, kFirst);
+  session = begin();
+  const std::string id = session->conversation().id;
+  TurnOptions options = forty_tokens();
+  size_t drawn = 0;
+  bool cancelled = false;
+  options.on_text = [&](TokenId, std::string_view) { ++drawn; };
+  session->start_ask(kFirst, options, [&](const Result<TurnOutcome>& turn) {
+    cancelled = !turn.ok() && turn.error().code == ErrorCode::kCancelled;
+  });
+  engine_->scheduler().run_until([&] { return drawn == 2; });
+  session->cancel();
+  EXPECT_TRUE(cancelled);
+  ASSERT_TRUE(session->has_cut_answer());
+
+  // Gone while its question is on the way to the disk, and while its answer is drawn.
+  session = begin();
+  session->start_ask(kSecond, options, [](const Result<TurnOutcome>&) { FAIL(); });
+  session = begin();
+  drawn = 0;
+  session->start_ask(kSecond, options, [](const Result<TurnOutcome>&) { FAIL(); });
+  engine_->scheduler().run_until([&] { return drawn == 2; });
+  session.reset();
+
+  auto resumed = resume(id);
+  ASSERT_TRUE(resumed->has_cut_answer());
+  const auto finished = resumed->finish_answer(forty_tokens());
+  ASSERT_TRUE(finished.ok()) << finished.error().message;
+  EXPECT_EQ(finished->answer_ids, whole.answer_ids);
+}
+
 TEST_F(ChatSessionTest, AConversationThatNoLongerFitsIsRefusedAndUnchanged) {
   open(folder_ / "store");
   auto session = begin();
