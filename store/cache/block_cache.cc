@@ -109,6 +109,7 @@ BlockCacheImpl::BlockCacheImpl(const BlockCacheOptions& options, const CacheTuni
   context_.flush_age_us = options.settings.flush_age_us;
   context_.reads = &reads_;
   context_.damaged = [this](BlockId block) { block_damaged(block); };
+  context_.kept_host_slots = [this] { return prefetcher_.kept_slots(); };
   adopt_store(!options.store_path.empty());
 }
 

@@ -74,6 +74,13 @@ struct CacheContext {
   ReadCounters* reads = nullptr;
   // The stored bytes of this block are proven wrong: counts it, and heals it or makes it a hole.
   std::function<void(BlockId)> damaged = {};
+  // Host slots that nobody holds but requests that wait, for as long as they wait.
+  std::function<size_t()> kept_host_slots = [] { return size_t{0}; };
+
+  // Whether a lease of a host slot ends by itself, so that there is one to wait for.
+  bool host_slot_comes_back() const {
+    return host_tier.slots().leased_count() > kept_host_slots();
+  }
 
   BlockReader reader() const { return {layout, *disk, conversations, quarantine, reads}; }
   BlockIdentity identity_of(BlockId block) const {

@@ -228,7 +228,7 @@ bool OffloadExecutor::free_a_host_slot() {
     give_up(last, {ErrorCode::kCapacity, "the block that it waits for needs the host slot"});
     return true;
   }
-  if (context_.host_tier.slots().leased_count() > 0) return false;  // one will come back
+  if (context_.host_slot_comes_back()) return false;
   return context_.ledger.shed_device_leaf() || give_up_newest();
 }
 

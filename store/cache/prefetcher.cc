@@ -39,6 +39,19 @@ std::unique_ptr<Prefetch> Prefetcher::begin(std::vector<BlockHash> blocks) {
   return std::make_unique<Handle>(*this, std::move(job));
 }
 
+size_t Prefetcher::kept_slots() const {
+  const SlotPool& slots = context_.host_tier.slots();
+  std::vector<uint32_t> ours(slots.size());
+  for (const std::shared_ptr<Job>& job : jobs_) {
+    for (const SlotLease& lease : job->leases) ++ours[static_cast<size_t>(lease.slot())];
+  }
+  size_t kept = 0;
+  for (size_t slot = 0; slot < ours.size(); ++slot) {
+    if (ours[slot] > 0 && slots.leases(static_cast<int32_t>(slot)) == ours[slot]) ++kept;
+  }
+  return kept;
+}
+
 void Prefetcher::drop(Job* job) {
   job->dropped = true;
   leases_ -= job->leases.size();

@@ -32,6 +32,8 @@ class Prefetcher {
   bool reading() const { return reads_under_way_ > 0; }
   uint64_t read_blocks() const { return read_blocks_; }
   uint64_t slots() const { return leases_; }
+  // Those whose reads have ended and that nobody else leases. Cost: linear in the host slots.
+  size_t kept_slots() const;
 
  private:
   static constexpr uint32_t kReadsAtOnce = 8;

@@ -92,13 +92,23 @@ void RestoreExecutor::pump() {
   }
 }
 
+// What the disk refused may hold every slot that no waiting request keeps, below blocks that are on
+// the device alone: those go then.
+std::optional<SlotLease> RestoreExecutor::host_slot() {
+  std::optional<SlotLease> slot = context_.ledger.take_host_slot();
+  while (!slot && !context_.host_slot_comes_back() && context_.ledger.shed_device_leaf()) {
+    slot = context_.ledger.take_host_slot();
+  }
+  return slot;
+}
+
 void RestoreExecutor::start_batch() {
   auto batch = std::make_unique<FillBatch>();
   bool host_slots_left = true;
   std::deque<Fill*> waiting;
   for (Fill* fill : queue_) {
     if (fill->from == Tier::kDisk && host_slots_left && batch->fills.size() < kBatchFills) {
-      std::optional<SlotLease> slot = context_.ledger.take_host_slot();
+      std::optional<SlotLease> slot = host_slot();
       if (slot) fill->source = std::move(*slot);
       host_slots_left = slot.has_value();
     }

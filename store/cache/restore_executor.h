@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -98,6 +99,7 @@ class RestoreExecutor {
 
  private:
   void start_batch();
+  std::optional<SlotLease> host_slot();
   void read(Fill& fill, uint32_t group);
   void read_ended(Fill& fill, uint32_t group, const Status& status);
   void mark_group(Fill& fill, uint32_t group);
