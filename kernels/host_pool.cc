@@ -1,8 +1,9 @@
-// Host pool: several threads for copies and reads, one for writes.
+// Host pool: several threads for reads, a few for copies, one for writes.
 #include "kernels/host_pool.h"
 
 #include <cstring>
 #include <exception>
+#include <string>
 #include <utility>
 
 namespace ember {
@@ -24,78 +25,39 @@ void run_copies(std::span<const Copy> copies) {
 }
 
 HostPool::HostPool(int readers, TicketBoard& board) : board_(board) {
-  for (int i = 0; i < readers; ++i) threads_.emplace_back([this] { serve_reads(); });
-  threads_.emplace_back([this] { serve_writes(); });
+  for (int i = 0; i < kCopiers; ++i) threads_.emplace_back([this] { serve_copies(); });
+  for (int i = 0; i < readers; ++i) threads_.emplace_back([this] { serve_tasks(reads_); });
+  threads_.emplace_back([this] { serve_tasks(writes_); });
 }
 
 HostPool::~HostPool() {
-  {
-    MutexLock lock(mutex_);
-    stopping_ = true;
-  }
-  read_ready_.notify_all();
-  write_ready_.notify_all();
+  copies_.close();
+  reads_.close();
+  writes_.close();
   for (std::thread& thread : threads_) thread.join();
 }
 
 void HostPool::copy(Ticket ticket, std::span<const Copy> copies) {
-  {
-    MutexLock lock(mutex_);
-    copies_.push(CopyJob{ticket, {copies.begin(), copies.end()}});
-  }
-  read_ready_.notify_one();
+  copies_.push(CopyJob{ticket, {copies.begin(), copies.end()}});
 }
 
 void HostPool::run(HostLane lane, Ticket ticket, HostTask task) {
-  const bool write = lane == HostLane::kWrite;
-  {
-    MutexLock lock(mutex_);
-    (write ? writes_ : reads_).push(TaskJob{ticket, std::move(task)});
+  (lane == HostLane::kWrite ? writes_ : reads_).push(TaskJob{ticket, std::move(task)});
+}
+
+void HostPool::serve_copies() {
+  while (const std::optional<CopyJob> job = copies_.pop()) {
+    run_copies(job->copies);
+    board_.complete(job->ticket, Status{});
   }
-  (write ? write_ready_ : read_ready_).notify_one();
 }
 
 // What the task captured is gone before its ticket completes.
-void HostPool::finish(TaskJob job) {
-  Status status = run_host_task(job.task);
-  job.task = nullptr;
-  board_.complete(job.ticket, std::move(status));
-}
-
-void HostPool::serve_reads() {
-  while (true) {
-    CopyJob copy;
-    TaskJob task;
-    {
-      MutexLock lock(mutex_);
-      while (copies_.empty() && reads_.empty() && !stopping_) read_ready_.wait(mutex_);
-      if (!copies_.empty()) {
-        copy = copies_.pop();
-      } else if (!reads_.empty()) {
-        task = reads_.pop();
-      } else {
-        return;
-      }
-    }
-    if (copy.ticket) {
-      run_copies(copy.copies);
-      board_.complete(copy.ticket, Status{});
-    } else {
-      finish(std::move(task));
-    }
-  }
-}
-
-void HostPool::serve_writes() {
-  while (true) {
-    TaskJob task;
-    {
-      MutexLock lock(mutex_);
-      while (writes_.empty() && !stopping_) write_ready_.wait(mutex_);
-      if (writes_.empty()) return;
-      task = writes_.pop();
-    }
-    finish(std::move(task));
+void HostPool::serve_tasks(HostQueue<TaskJob>& tasks) {
+  while (std::optional<TaskJob> job = tasks.pop()) {
+    Status status = run_host_task(job->task);
+    job->task = nullptr;
+    board_.complete(job->ticket, std::move(status));
   }
 }
 

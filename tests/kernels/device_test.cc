@@ -203,6 +203,27 @@ TEST(CpuDeviceTest, WaitAnyReturnsAtItsDeadlineAndAtOnceWhenPosted) {
   poster.join();
 }
 
+TEST(CpuDeviceTest, CopiesDoNotWaitBehindReadsThatHang) {
+  const std::unique_ptr<Device> device = cpu(1);
+  std::atomic<bool> asleep{true};
+  for (int i = 0; i < 20; ++i) {  // more than there are host workers
+    device->run_host(HostLane::kRead, [&asleep] {
+      while (asleep.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return Status{};
+    });
+  }
+  const std::vector<uint8_t> from(100, 7);
+  std::vector<uint8_t> to(100);
+  for (int i = 0; i < 10; ++i) {
+    const Copy copy = {from.data(), to.data() + 10 * i, 10};
+    device->copy({&copy, 1});
+  }
+  EXPECT_EQ(drain(*device, 10).size(), 10u);
+  EXPECT_EQ(to, from);
+  asleep = false;
+  EXPECT_EQ(drain(*device, 20).size(), 20u);
+}
+
 TEST(CpuDeviceTest, EndsWhileAProgramWaitsForWhatNeverComes) {
   std::vector<float> h(16, 0.0f), x(16, 1.0f);
   Program program;

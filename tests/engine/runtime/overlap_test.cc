@@ -118,7 +118,7 @@ TEST(OverlapTest, AStepThatWaitsGivesWay) {
   sim.run(slow);
   sim.drop_ram();
   std::atomic<bool> asleep{true};
-  const BlockHash late = sim.cache().rows().front().hash;  // one read: copies have workers left
+  const BlockHash late = sim.cache().rows().front().hash;
   const uint32_t last = sim.config().layers - 1;
   sim.store().before_read = [&asleep, late, last](const BlockHash& hash, uint32_t group) -> Status {
     while (hash == late && group == last && asleep.load()) {

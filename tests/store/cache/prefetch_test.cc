@@ -2,6 +2,10 @@
 // a host slot finds one elsewhere, or gives something up; nothing waits for the waiting.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "tests/store/cache/cache_harness.h"
 
 namespace ember::testing {
@@ -90,6 +94,34 @@ TEST(PrefetchTest, ARestoreBesideThemFindsAHostSlot) {
     house.prefetch.reset();
     house.harness.expect_sound();
   }
+}
+
+// On threads: every worker that reads is held up, and what lies in RAM comes all the same.
+TEST(HungReadsTest, BlocksInRamAreRestoredMeanwhile) {
+  MemoryStore store;
+  CacheHarness harness({.sim_seed = 0, .device_slots = 48, .host_slots = 24}, store);
+  const auto in_ram = CacheHarness::tokens(1, 4 * kSpan + 1);
+  const auto on_disk = CacheHarness::tokens(2, 12 * kSpan + 1);
+  harness.feed(on_disk, false);
+  harness.sync();
+  harness.cache().drop_tier(Tier::kDevice);
+  harness.cache().drop_tier(Tier::kHost);
+  harness.feed(in_ram, false);
+  harness.sync();
+  harness.cache().drop_tier(Tier::kDevice);
+  std::atomic<bool> asleep{true};
+  store.before_read = [&asleep](const BlockHash&, uint32_t) -> Status {
+    while (asleep.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return {};
+  };
+  const std::unique_ptr<Chain> hung = harness.open_chain(on_disk, 12 * kSpan);
+  const CacheHarness::Outcome outcome = harness.feed(in_ram, false);
+  EXPECT_EQ(outcome.report.restored_tokens[kHost], 4 * kSpan);
+  EXPECT_FALSE(hung->ready());
+  asleep = false;
+  harness.wait_ready(*hung);
+  EXPECT_EQ(hung->length(), 12 * kSpan);
+  harness.drain();
 }
 
 }  // namespace
