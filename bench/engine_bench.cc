@@ -3,16 +3,15 @@
 // beside computing, two threads beside one; each with its bar.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdarg>
 #include <cstdio>
-#include <exception>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/format.h"
+#include "bench/bench_program.h"
 #include "bench/engine_figures.h"
 #include "bench/peaks.h"
 #include "bench/step_rig.h"
@@ -39,8 +38,7 @@ struct Arguments {
   size_t positions = 8192;
   int tries = 3;
   std::string attention = "absorb";
-  bool json = false;
-  std::string out;
+  BenchOutput output;
 };
 
 // What the steps of one team of workers take.
@@ -136,20 +134,11 @@ std::vector<Bar> bars_of(const Measured& m) {
   return bars;
 }
 
-__attribute__((format(printf, 2, 3))) void add(std::string& out, const char* format, ...) {
-  char line[300];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(line, sizeof line, format, arguments);
-  va_end(arguments);
-  out += line;
-}
-
 void add_steps(const Measured& m, std::string& out) {
   const auto row = [&out](const std::string& what, const StepCost& cost, size_t tokens) {
-    add(out, "| %s | %.2f | %.2f | %.1f | %.1f |\n", what.c_str(), cost.seconds * 1e3,
-        static_cast<double>(tokens) / cost.seconds, rate(cost) * 1e-9,
-        cost.bytes / cost.seconds * 1e-9);
+    print_to(out, "| %s | %.2f | %.2f | %.1f | %.1f |\n", what.c_str(), cost.seconds * 1e3,
+             static_cast<double>(tokens) / cost.seconds, rate(cost) * 1e-9,
+             cost.bytes / cost.seconds * 1e-9);
   };
   const std::string far = std::to_string(m.far);
   const std::string near = std::to_string(kNear);
@@ -171,21 +160,22 @@ void add_engine(const Measured& m, std::string& out) {
   const EngineFigures& e = m.engine;
   out += "| through the engine | seconds | tok/s |\n|---|---|---|\n";
   for (const auto& [tokens, seconds] : e.prefill) {
-    add(out, "| prefill of %zu tokens | %.3f | %.1f |\n", tokens, seconds,
-        static_cast<double>(tokens) / seconds);
+    print_to(out, "| prefill of %zu tokens | %.3f | %.1f |\n", tokens, seconds,
+             static_cast<double>(tokens) / seconds);
   }
   const auto restored = static_cast<double>(e.restored_tokens);
   const auto restore = [&](const char* tier, const EngineFigures::Restore& r) {
-    add(out, "| restore of %zu from %s, %s, %.2f GB/s | %.4f | %.0f |\n", e.restored_tokens, tier,
-        human_bytes(e.restored_bytes).c_str(),
-        static_cast<double>(e.restored_bytes) / r.ready_s * 1e-9, r.ready_s,
-        restored / r.ready_s);
-    add(out, "| time to first token then | %.4f | |\n", r.first_token_s);
+    print_to(out, "| restore of %zu from %s, %s, %.2f GB/s | %.4f | %.0f |\n", e.restored_tokens,
+             tier, human_bytes(e.restored_bytes).c_str(),
+             static_cast<double>(e.restored_bytes) / r.ready_s * 1e-9, r.ready_s,
+             restored / r.ready_s);
+    print_to(out, "| time to first token then | %.4f | |\n", r.first_token_s);
   };
   restore("disk", e.disk);
   restore("host RAM", e.host);
-  add(out, "| decode, %.2f GB a token, %.1f GB/s | %.4f | %.2f |\n", m.decode_work.bytes * 1e-9,
-      m.decode_work.bytes / e.decode_s * 1e-9, e.decode_s, 1 / e.decode_s);
+  print_to(out, "| decode, %.2f GB a token, %.1f GB/s | %.4f | %.2f |\n",
+           m.decode_work.bytes * 1e-9, m.decode_work.bytes / e.decode_s * 1e-9, e.decode_s,
+           1 / e.decode_s);
 }
 
 std::string markdown(const Measured& m) {
@@ -193,16 +183,16 @@ std::string markdown(const Measured& m) {
   add_engine(m, out);
   out += '\n';
   add_steps(m, out);
-  add(out, "\nMemory read at %.1f GB/s by %d threads, %.1f by one. ",
-      m.all.read_bytes_per_s * 1e-9, m.all.workers, m.one.read_bytes_per_s * 1e-9);
-  add(out, "%u of %u steady decode steps allocate nothing on the engine thread. ",
-      m.engine.steps - m.engine.allocating_steps, m.engine.steps);
-  add(out, "%s anonymous memory, weights apart, of a budget of %s and 200 MB.\n\n",
-      human_bytes(m.engine.anonymous_bytes).c_str(), human_bytes(m.engine.ram_bytes).c_str());
+  print_to(out, "\nMemory read at %.1f GB/s by %d threads, %.1f by one. ",
+           m.all.read_bytes_per_s * 1e-9, m.all.workers, m.one.read_bytes_per_s * 1e-9);
+  print_to(out, "%u of %u steady decode steps allocate nothing on the engine thread. ",
+           m.engine.steps - m.engine.allocating_steps, m.engine.steps);
+  print_to(out, "%s anonymous memory, weights apart, of a budget of %s and 200 MB.\n\n",
+           human_bytes(m.engine.anonymous_bytes).c_str(), human_bytes(m.engine.ram_bytes).c_str());
   out += "| bar | found | wanted | |\n|---|---|---|---|\n";
   for (const Bar& bar : bars_of(m)) {
-    add(out, "| %s | %.3f | at %s %.2f | %s |\n", bar.what.c_str(), bar.found,
-        bar.at_most ? "most" : "least", bar.bar, bar.holds() ? "holds" : "FAILS");
+    print_to(out, "| %s | %.3f | at %s %.2f | %s |\n", bar.what.c_str(), bar.found,
+             bar.at_most ? "most" : "least", bar.bar, bar.holds() ? "holds" : "FAILS");
   }
   return out;
 }
@@ -278,30 +268,21 @@ Result<Measured> measure(const Arguments& arguments, const std::string& model,
   return measured;
 }
 
-int run(const Arguments& arguments) {
+Result<int> run(const Arguments& arguments) {
   const TempFolder temporary;
   const std::string folder = arguments.work.empty() ? temporary.path() : arguments.work;
   std::string model = arguments.model;
-  Status made;
   if (model.empty()) {
     model = folder + "/model";
-    if (!fs::exists(model)) made = make_model(arguments, model);
+    if (!fs::exists(model)) EMBER_TRY(make_model(arguments, model));
   }
   const TempFolder store;
-  const Result<Measured> measured =
-      made.ok() ? measure(arguments, model, store.path()) : Result<Measured>(made.error());
-  if (!measured.ok()) {
-    std::fprintf(stderr, "engine_bench: %s\n", measured.error().message.c_str());
-    return 1;
-  }
-  const std::string json = to_json(arguments, *measured).dump();
-  const std::string table = markdown(*measured);
-  std::printf("%s\n", arguments.json ? json.c_str() : table.c_str());
-  if (!arguments.out.empty()) {
-    fs::create_directories(arguments.out);
-    std::ofstream(arguments.out + "/engine_bench.json") << json << '\n';
-    std::ofstream(arguments.out + "/engine_bench.md") << table;
-  }
+  EMBER_ASSIGN(const Measured measured, measure(arguments, model, store.path()));
+  const std::string json = to_json(arguments, measured).dump();
+  const std::string table = markdown(measured);
+  std::printf("%s\n", arguments.output.json ? json.c_str() : table.c_str());
+  EMBER_TRY(write_file(arguments.output, "engine_bench.json", json + '\n'));
+  EMBER_TRY(write_file(arguments.output, "engine_bench.md", table));
   return 0;
 }
 
@@ -325,14 +306,7 @@ int main(int argc, char** argv) {
       ->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--attention", arguments.attention, "absorb or naive")
       ->capture_default_str()->check(CLI::IsMember({"absorb", "naive"}));
-  app.add_option("--out", arguments.out, "Folder for the table and the JSON");
-  app.add_flag("--json", arguments.json, "One line of JSON instead of tables");
+  ember::add_output_flags(app, arguments.output, "the table and the JSON");
   app.footer(ember::kNotes);
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return ember::run(arguments);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "engine_bench: %s\n", error.what());
-    return 1;
-  }
+  return ember::run_bench(app, argc, argv, [&] { return ember::run(arguments); });
 }

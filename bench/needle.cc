@@ -2,14 +2,13 @@
 // length, in each precision of the cache; and whether a restored cache changes any answer.
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <exception>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/format.h"
+#include "bench/bench_program.h"
 #include "bench/heat_map.h"
 #include "tests/support/needle.h"
 #include "tests/support/temp_folder.h"
@@ -31,8 +30,7 @@ struct Arguments {
   size_t contexts = 4;
   uint64_t seed = 1;
   std::vector<std::string> caches = {"bf16", "fp8"};
-  std::string out;
-  bool json = false;
+  BenchOutput output;
 };
 
 struct Measured {
@@ -84,15 +82,14 @@ std::string depth_name(const Arguments& arguments, size_t depth) {
 // Shares in per cent: a line for each depth, a column for each length, for one precision.
 std::string markdown(const Arguments& arguments, const Measured& measured) {
   const NeedleCell total = measured.result.total();
-  char line[400];
-  std::snprintf(line, sizeof line,
-                "**%s cache**, %zu bytes a token: %zu of %zu right (%.1f %%). After a restore "
-                "from host RAM %zu answers differ, after one from disk %zu, and of the %zu asked "
-                "without a cache %zu.\n\n",
-                measured.cache.c_str(), size_t{measured.result.token_bytes}, total.right,
-                total.asked, 100 * share(total.right, total.asked), total.host_differs,
-                total.disk_differs, total.cold_asked, total.cold_differs);
-  std::string out = line;
+  std::string out;
+  print_to(out,
+           "**%s cache**, %zu bytes a token: %zu of %zu right (%.1f %%). After a restore "
+           "from host RAM %zu answers differ, after one from disk %zu, and of the %zu asked "
+           "without a cache %zu.\n\n",
+           measured.cache.c_str(), size_t{measured.result.token_bytes}, total.right, total.asked,
+           100 * share(total.right, total.asked), total.host_differs, total.disk_differs,
+           total.cold_asked, total.cold_differs);
   std::string rule = "|---|";
   out += "| depth |";
   for (const size_t length : arguments.lengths) {
@@ -101,9 +98,7 @@ std::string markdown(const Arguments& arguments, const Measured& measured) {
   }
   out += '\n' + rule + '\n';
   const auto add_share = [&out](const NeedleCell& cell) {
-    char text[16];
-    std::snprintf(text, sizeof text, " %.0f |", 100 * share(cell.right, cell.asked));
-    out += text;
+    print_to(out, " %.0f |", 100 * share(cell.right, cell.asked));
   };
   for (size_t depth = 0; depth < arguments.depths; ++depth) {
     out += "| " + depth_name(arguments, depth) + " |";
@@ -154,42 +149,40 @@ Json to_json(const Measured& measured) {
           {"cells", std::move(cells)}};
 }
 
-void write_out(const Arguments& arguments, const std::vector<Measured>& all, const Json& json) {
-  std::filesystem::create_directories(arguments.out);
-  std::ofstream(arguments.out + "/needle.json") << json.dump() << '\n';
-  std::ofstream table(arguments.out + "/needle.md");
-  std::ofstream text(arguments.out + "/needle_text.txt");
-  for (const std::string& chat : all.front().result.texts) text << chat << '\n';
+Status write_out(const Arguments& arguments, const std::vector<Measured>& all, const Json& json) {
+  const BenchOutput& output = arguments.output;
+  std::string text;
+  for (const std::string& chat : all.front().result.texts) text += chat + '\n';
+  std::string table;
   for (const Measured& measured : all) {
-    if (&measured != &all.front()) table << '\n';
-    table << markdown(arguments, measured);
-    std::ofstream(arguments.out + "/needle_" + measured.cache + ".svg")
-        << picture(arguments, measured);
+    if (!table.empty()) table += '\n';
+    table += markdown(arguments, measured);
+    EMBER_TRY(write_file(output, "needle_" + measured.cache + ".svg",
+                         picture(arguments, measured)));
   }
+  EMBER_TRY(write_file(output, "needle.json", json.dump() + '\n'));
+  EMBER_TRY(write_file(output, "needle.md", table));
+  return write_file(output, "needle_text.txt", text);
 }
 
-int run(const Arguments& arguments) {
+Result<int> run(const Arguments& arguments) {
   std::vector<Measured> all;
   Json json = Json::array();
   bool good = true;
   for (const std::string& cache : arguments.caches) {
-    Result<Measured> measured = measure(arguments, cache);
-    if (!measured.ok()) {
-      std::fprintf(stderr, "needle: %s\n", measured.error().message.c_str());
-      return 1;
-    }
-    good = good && whole_and_equal(measured->result.total());
-    json.push_back(to_json(*measured));
-    if (!arguments.json) {
-      std::printf("%s(%.0f s)\n%s\n\n", markdown(arguments, *measured).c_str(), measured->seconds,
-                  whole_and_equal(measured->result.total())
+    EMBER_ASSIGN(Measured measured, measure(arguments, cache));
+    good = good && whole_and_equal(measured.result.total());
+    json.push_back(to_json(measured));
+    if (!arguments.output.json) {
+      std::printf("%s(%.0f s)\n%s\n\n", markdown(arguments, measured).c_str(), measured.seconds,
+                  whole_and_equal(measured.result.total())
                       ? "holds  restored answers are those of the uninterrupted run"
                       : "FAILS  restored answers are those of the uninterrupted run");
     }
-    all.push_back(std::move(measured).value());
+    all.push_back(std::move(measured));
   }
-  if (arguments.json) std::printf("%s\n", json.dump().c_str());
-  if (!arguments.out.empty()) write_out(arguments, all, json);
+  if (arguments.output.json) std::printf("%s\n", json.dump().c_str());
+  EMBER_TRY(write_out(arguments, all, json));
   return good ? 0 : 1;
 }
 
@@ -209,14 +202,7 @@ int main(int argc, char** argv) {
   app.add_option("--seed", arguments.seed, "Seed of the contexts")->capture_default_str();
   app.add_option("--caches", arguments.caches, "Precisions of the cache: bf16, fp8")
       ->delimiter(',')->check(CLI::IsMember({"bf16", "fp8"}));
-  app.add_option("--out", arguments.out, "Folder for tables and pictures");
-  app.add_flag("--json", arguments.json, "One line of JSON instead of tables");
+  ember::add_output_flags(app, arguments.output, "tables and pictures");
   app.footer(ember::kNotes);
-  CLI11_PARSE(app, argc, argv);
-  try {
-    return ember::run(arguments);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "needle: %s\n", error.what());
-    return 1;
-  }
+  return ember::run_bench(app, argc, argv, [&] { return ember::run(arguments); });
 }

@@ -88,41 +88,38 @@ class StepRigImpl final : public StepRig {
   int workers() const override { return device_->worker_count(); }
 
   StepCost step(size_t rows, size_t end, int tries) override {
-    const Program program = build(rows, end);
+    return part(rows, end, tries, [](const Op& op, Program& program) { program.add(op); });
+  }
+
+  StepCost attention(size_t rows, size_t end, int tries) override {
+    return part(rows, end, tries, [](const Op& op, Program& program) {
+      const bool first = program.ops.empty();  // the step's inputs go up
+      if (first || std::holds_alternative<LatentAttentionParams>(op)) program.add(op);
+    });
+  }
+
+  StepCost matmuls(size_t rows, size_t end, int tries) override {
+    return part(rows, end, tries, [](const Op& op, Program& program) {
+      if (std::holds_alternative<MatmulParams>(op)) program.add(op);
+      if (const auto* experts = std::get_if<ExpertFfnParams>(&op)) {
+        const size_t pairs = experts->rows * experts->top_k;
+        const size_t mean = std::max<size_t>((pairs + experts->experts / 2) / experts->experts, 1);
+        add_expert_matmuls(*experts, mean, program);
+      }
+    });
+  }
+
+ private:
+  // Times what `take` makes of each of the step's operations.
+  template <typename Take>
+  StepCost part(size_t rows, size_t end, int tries, Take take) {
+    Program program;
+    for (const Op& op : build(rows, end).ops) take(op, program);
     StepCost cost = timed(program, tries);
     for (const Op& op : program.ops) add_work(op, rows, end, cost);
     return cost;
   }
 
-  StepCost attention(size_t rows, size_t end, int tries) override {
-    const Program whole = build(rows, end);
-    Program part;
-    part.add(whole.ops.front());  // the step's inputs go up
-    for (const Op& op : whole.ops) {
-      if (std::holds_alternative<LatentAttentionParams>(op)) part.add(op);
-    }
-    StepCost cost = timed(part, tries);
-    for (const Op& op : part.ops) add_work(op, rows, end, cost);
-    return cost;
-  }
-
-  StepCost matmuls(size_t rows, size_t end, int tries) override {
-    const Program whole = build(rows, end);
-    Program part;
-    for (const Op& op : whole.ops) {
-      if (std::holds_alternative<MatmulParams>(op)) part.add(op);
-      if (const auto* experts = std::get_if<ExpertFfnParams>(&op)) {
-        const size_t pairs = experts->rows * experts->top_k;
-        const size_t mean = std::max<size_t>((pairs + experts->experts / 2) / experts->experts, 1);
-        add_expert_matmuls(*experts, mean, part);
-      }
-    }
-    StepCost cost = timed(part, tries);
-    for (const Op& op : part.ops) add_work(op, rows, end, cost);
-    return cost;
-  }
-
- private:
   // Rows of plausible size in every block; their values change no time.
   Status make_pool() {
     const KvLayout layout =

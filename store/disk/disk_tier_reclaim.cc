@@ -167,10 +167,8 @@ Status DiskTierImpl::begin_reclaim(uint32_t epoch, bool crowded) {
       if (open == epoch) open = 0;
     }
     live_bytes = epochs_[epoch].live_bytes;
-    for (const auto& [hash, place] : places_) {
-      if (place.epoch == epoch) reclaim.live.push_back(hash);
-    }
   }
+  for (const LiveBlock& block : live_blocks(epoch)) reclaim.live.push_back(block.hash);
   if (!reclaim.live.empty()) {
     const uint64_t more = live_bytes + reclaim.live.size() * uint64_t{4096};
     if (more + sizes_.margin_bytes > free_bytes()) static_cast<void>(release_ballast());

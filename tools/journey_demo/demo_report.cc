@@ -2,34 +2,24 @@
 #include "tools/journey_demo/demo_report.h"
 
 #include <algorithm>
-#include <cstdarg>
-#include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/bytes.h"
+#include "base/format.h"
 
 namespace ember {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-__attribute__((format(printf, 2, 3))) void add(std::string& out, const char* format, ...) {
-  char line[256];
-  va_list arguments;
-  va_start(arguments, format);
-  std::vsnprintf(line, sizeof line, format, arguments);
-  va_end(arguments);
-  out += line;
-}
-
 using ull = unsigned long long;
 
 void add_answer(std::string& out, const char* process, const AnswerEvent& answer) {
-  add(out, "%-18s %7llu %7llu %6llu %6llu %9llu %8.1f", process, ull{answer.prompt_tokens},
-      ull{answer.device_tokens}, ull{answer.host_tokens}, ull{answer.disk_tokens},
-      ull{answer.computed_tokens}, answer.ttft_ms);
+  print_to(out, "%-18s %7llu %7llu %6llu %6llu %9llu %8.1f", process, ull{answer.prompt_tokens},
+           ull{answer.device_tokens}, ull{answer.host_tokens}, ull{answer.disk_tokens},
+           ull{answer.computed_tokens}, answer.ttft_ms);
 }
 
 Json answer_json(const AnswerEvent& answer) {
@@ -51,30 +41,31 @@ Json answer_json(const AnswerEvent& answer) {
 
 std::string demo_table(const DemoResult& result, const std::vector<DemoCheck>& checks) {
   std::string out;
-  add(out, "\nseed %llu; restored tokens by tier, computed tokens, time to first token\n",
-      ull{result.seed});
+  print_to(out, "\nseed %llu; restored tokens by tier, computed tokens, time to first token\n",
+           ull{result.seed});
   out += "process             prompt  device   host   disk  computed  ttft ms  equal  right\n";
   for (const DemoTurn& turn : result.turns) {
     add_answer(out, turn.process.c_str(), turn.answer);
-    add(out, "  %-5s  %s\n", turn.equal() ? "yes" : "NO", turn.right() ? "yes" : "no");
+    print_to(out, "  %-5s  %s\n", turn.equal() ? "yes" : "NO", turn.right() ? "yes" : "no");
   }
   add_answer(out, "new conversation", result.new_conversation);
   out += '\n';
   add_answer(out, "without the cache", result.cold);
   out += "\n\n";
   for (const DemoResume& resume : result.resumes) {
-    add(out, "killed %s: %llu tokens were durable, %llu restored, %llu computed again\n",
-        resume.kill.c_str(), ull{resume.durable_tokens}, ull{resume.restored_tokens},
-        ull{resume.computed_again()});
+    print_to(out, "killed %s: %llu tokens were durable, %llu restored, %llu computed again\n",
+             resume.kill.c_str(), ull{resume.durable_tokens}, ull{resume.restored_tokens},
+             ull{resume.computed_again()});
   }
-  add(out, "time to first token, same prompt: %.1f ms with the cache, %.1f ms without\n",
-      result.new_conversation.ttft_ms, result.cold.ttft_ms);
-  add(out, "store: %llu blocks, %llu tails, %s on disk; latents %s as %s, %.2f times smaller\n",
-      ull{result.blocks}, ull{result.tails}, human_bytes(result.disk_bytes).c_str(),
-      human_bytes(result.raw_bytes).c_str(), human_bytes(result.stored_bytes).c_str(),
-      result.compression_ratio());
-  add(out, "right answers: %zu of %zu, the twin %zu; %.1f s in all\n\n", result.right(),
-      result.turns.size(), result.twin_right(), result.seconds);
+  print_to(out, "time to first token, same prompt: %.1f ms with the cache, %.1f ms without\n",
+           result.new_conversation.ttft_ms, result.cold.ttft_ms);
+  print_to(out,
+           "store: %llu blocks, %llu tails, %s on disk; latents %s as %s, %.2f times smaller\n",
+           ull{result.blocks}, ull{result.tails}, human_bytes(result.disk_bytes).c_str(),
+           human_bytes(result.raw_bytes).c_str(), human_bytes(result.stored_bytes).c_str(),
+           result.compression_ratio());
+  print_to(out, "right answers: %zu of %zu, the twin %zu; %.1f s in all\n\n", result.right(),
+           result.turns.size(), result.twin_right(), result.seconds);
   for (const DemoCheck& check : checks) {
     out += (check.passed ? "ok      " : "FAILED  ") + check.what + '\n';
   }
@@ -106,13 +97,13 @@ std::string demo_markdown(const DemoResult& result, const std::string& machine) 
             ", " + std::to_string(resume.computed_again()) + " tokens");
   }
   std::string ttft;
-  add(ttft, "%.1f ms with the cache, %.1f ms without", result.new_conversation.ttft_ms,
-      result.cold.ttft_ms);
+  print_to(ttft, "%.1f ms with the cache, %.1f ms without", result.new_conversation.ttft_ms,
+           result.cold.ttft_ms);
   row("first token of a new chat over " + std::to_string(result.cold.prompt_tokens) + " tokens",
       ttft);
   std::string ratio;
-  add(ratio, "%s, latents %.2f times smaller", human_bytes(result.disk_bytes).c_str(),
-      result.compression_ratio());
+  print_to(ratio, "%s, latents %.2f times smaller", human_bytes(result.disk_bytes).c_str(),
+           result.compression_ratio());
   row("on disk", ratio);
   row("token for token equal to the twin", result.equal() ? "yes" : "no");
   row("right answers", std::to_string(result.right()) + " of " +

@@ -40,6 +40,11 @@ struct Overlap {
     options.scheduler.trace = &trace;
     sim = std::make_unique<SimScheduler>(options);
   }
+  // Computes it once, and leaves it on the disk only.
+  void store(const Request& request) {
+    sim->run(request);
+    sim->drop_ram();
+  }
   // When the last group of the request's restore was readable, and its first layer began.
   int64_t last_group_us() const { return of_kind(trace, TraceKind::kGroup).back().end_us; }
 
@@ -55,8 +60,7 @@ TEST(OverlapTest, LayerZeroBeginsBeforeTheLastGroupHasCome) {
   uint64_t overlapped = 0;
   for (uint64_t seed = 1; seed <= seeds(4); ++seed) {
     Overlap overlap(seed);
-    overlap.sim->run(request);
-    overlap.sim->drop_ram();
+    overlap.store(request);
     const size_t steps_before = of_kind(overlap.trace, TraceKind::kStep).size();
     const Outcome outcome = overlap.sim->run(request);
     EXPECT_EQ(outcome.token_ids, expected);
@@ -77,8 +81,7 @@ TEST(OverlapTest, ALostGroupIsComputedAgainAndNeverRead) {
   uint64_t failed_steps = 0;
   for (uint64_t seed = 1; seed <= seeds(8); ++seed) {
     Overlap overlap(seed);
-    overlap.sim->run(request);
-    overlap.sim->drop_ram();
+    overlap.store(request);
     const auto rows = overlap.sim->cache().rows();
     const BlockHash victim = rows[seed % rows.size()].hash;
     const auto group = static_cast<uint32_t>(seed % overlap.sim->config().layers);
@@ -144,8 +147,7 @@ TEST(OverlapTest, ACancelledStepAheadLetsItsSlotsGo) {
   for (uint64_t seed = 1; seed <= seeds(4); ++seed) {
     Overlap overlap(seed);
     SimScheduler& sim = *overlap.sim;
-    sim.run(request);
-    sim.drop_ram();
+    overlap.store(request);
     const uint64_t id = sim.submit(request);
     const size_t before = of_kind(overlap.trace, TraceKind::kGroup).size();
     sim.scheduler().run_until([&] {
@@ -160,52 +162,86 @@ TEST(OverlapTest, ACancelledStepAheadLetsItsSlotsGo) {
   }
 }
 
-// What waits behind a full house comes to RAM, and no device slot is taken for it.
+// One request runs alone, so that all others wait; what was asked before is on the disk only.
+struct FullHouse {
+  FullHouse(uint32_t host_slots, uint32_t busy_tokens, const std::vector<Request>& before) {
+    SimSchedulerOptions options;
+    options.scheduler.limits.max_running = 1;
+    options.host_slots = host_slots;
+    sim = std::make_unique<SimScheduler>(options);
+    for (const Request& request : before) expected.push_back(sim->run(request).token_ids);
+    sim->drop_ram();
+    busy = sim->submit(sim_request(40, 6, busy_tokens));
+    sim->scheduler().tick(0);
+  }
+
+  std::unique_ptr<SimScheduler> sim;
+  std::vector<std::vector<TokenId>> expected;
+  uint64_t busy = 0;
+};
+
+// What waits comes to RAM, and no device slot is taken for it.
 TEST(PrefetchTest, AQueuedRequestIsFetchedToHostRamOnly) {
-  SimSchedulerOptions options;
-  options.scheduler.limits.max_running = 1;
-  SimScheduler sim(options);
   const Request stored = sim_request(300, 5, 4);
-  const std::vector<TokenId> expected = sim.run(stored).token_ids;
-  sim.drop_ram();
-  const uint64_t busy = sim.submit(sim_request(40, 6, 300));
-  sim.scheduler().tick(0);
+  FullHouse house(32, 300, {stored});
+  SimScheduler& sim = *house.sim;
   const uint64_t waiting = sim.submit(stored);
   sim.scheduler().run_until([&] { return sim.cache().stats().prefetched_blocks == 4; });
-  EXPECT_FALSE(sim.done(busy));
+  EXPECT_FALSE(sim.done(house.busy));
   const BlockCacheStats stats = sim.cache().stats();
   EXPECT_EQ(stats.blocks[static_cast<size_t>(Tier::kHost)], 4u);
   sim.run_all();
   const Outcome& outcome = sim.outcomes().at(waiting);
-  EXPECT_EQ(outcome.token_ids, expected);
+  EXPECT_EQ(outcome.token_ids, house.expected[0]);
   EXPECT_EQ(outcome.restore.restored_tokens[static_cast<size_t>(Tier::kHost)], 256u);
 }
 
 TEST(PrefetchTest, AllThatWaitTakeAtMostHalfOfTheHostSlots) {
-  SimSchedulerOptions options;
-  options.scheduler.limits.max_running = 1;
-  options.host_slots = 12;
-  SimScheduler sim(options);
-  for (uint64_t i = 0; i < 4; ++i) sim.run(sim_request(300, 10 + i, 2));
-  sim.drop_ram();
-  sim.submit(sim_request(40, 6, 200));
-  sim.scheduler().tick(0);
-  for (uint64_t i = 0; i < 4; ++i) sim.submit(sim_request(300, 10 + i, 2));
-  sim.scheduler().cancel(4 + 3);  // one of those whose blocks are read
+  std::vector<Request> stored;
+  for (uint64_t i = 0; i < 4; ++i) stored.push_back(sim_request(300, 10 + i, 2));
+  FullHouse house(12, 200, stored);
+  SimScheduler& sim = *house.sim;
+  std::vector<uint64_t> waiting;
+  for (const Request& request : stored) waiting.push_back(sim.submit(request));
+  sim.scheduler().cancel(waiting[1]);  // one of those whose blocks are read
   for (int i = 0; i < 200; ++i) {
     sim.scheduler().tick(0);
     EXPECT_LE(sim.cache().stats().prefetch_slots, 6u);
   }
   sim.run_all();
   for (const auto& [id, outcome] : sim.outcomes()) {
-    EXPECT_TRUE(outcome.status.ok() || id == 7) << id;
+    EXPECT_TRUE(outcome.status.ok() || id == waiting[1]) << id;
   }
+}
+
+// The running request's blocks find no place on the disk, and those of a waiting one keep half of
+// the host slots: it answers all the same, and so does the one that waited.
+TEST(PrefetchTest, ADiskThatRefusesWritesStopsNobody) {
+  const Request stored = sim_request(300, 5, 4);
+  FullHouse house(8, 400, {stored});
+  SimScheduler& sim = *house.sim;
+  sim.store().before_put = [](const BlockHash&) {
+    return Status(ErrorCode::kIo, "the drive refuses everything");
+  };
+  const uint64_t waiting = sim.submit(stored);
+  sim.scheduler().run_until([&] { return sim.cache().stats().prefetched_blocks == 4; });
+  while (!sim.done(house.busy)) {
+    EXPECT_EQ(sim.cache().stats().prefetch_slots, 4u);
+    sim.scheduler().tick(0);
+  }
+  sim.run_all();
+  EXPECT_TRUE(sim.outcomes().at(house.busy).status.ok());
+  const Outcome& outcome = sim.outcomes().at(waiting);
+  EXPECT_EQ(outcome.token_ids, house.expected[0]);
+  EXPECT_EQ(outcome.restore.restored_tokens[static_cast<size_t>(Tier::kHost)], 256u);
+  sim.sync();
+  EXPECT_GT(sim.cache().stats().offload_failures, 0u);
+  EXPECT_EQ(sim.cache().stats().prefetch_slots, 0u);
 }
 
 TEST(TraceFileTest, PerfettosFormHasATrackForEachRequest) {
   Overlap overlap(3);
-  overlap.sim->run(sim_request(300, 5, 6));
-  overlap.sim->drop_ram();
+  overlap.store(sim_request(300, 5, 6));
   overlap.sim->run(sim_request(300, 5, 6));
   const nlohmann::json file = nlohmann::json::parse(trace_json(overlap.trace));
   std::map<std::string, int> names;
