@@ -3,11 +3,11 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <exception>
 #include <functional>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "tools/commands/chat.h"
 #include "tools/commands/exit_code.h"
@@ -18,13 +18,14 @@
 #include "tools/commands/tokenize.h"
 #include "tools/commands/upgrade.h"
 #include "tools/commands/verify.h"
+#include "tools/commands/version.h"
+#include "tools/foreign_commands.h"
 #include "tools/model_flags.h"
 #include "tools/store_flags.h"
+#include "tools/talk_flags.h"
 
 namespace ember {
 namespace {
-
-constexpr const char* kVersion = "0.1.0";
 
 int exit_code(const Result<int>& result) {
   if (result.ok()) return *result;
@@ -32,135 +33,26 @@ int exit_code(const Result<int>& result) {
   return kExitFailed;
 }
 
-CLI::Validator one_or_more() {
-  return {[](std::string& text) {
-            const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
-            const bool zero = text.find_first_not_of('0') == std::string::npos;
-            if (digits && !zero) return std::string();
-            return "found '" + text + "', expected a whole number, 1 or more";
-          },
-          "NUMBER"};
-}
-
-// CLI::Range takes what compares with nothing, such as "nan".
-CLI::Validator temperature() {
-  return {[](std::string& text) {
-            double value = -1;
-            const char* end = text.data() + text.size();
-            const bool number = std::from_chars(text.data(), end, value).ptr == end;
-            if (number && value >= 0 && value <= 100) return std::string();
-            return "found '" + text + "', expected a number from 0 to 100";
-          },
-          "0 - 100"};
-}
-
-void add_restore(CLI::App& app, RestorePolicy& target) {
-  app.add_option_function<std::string>(
-         "--restore",
-         [&target](const std::string& text) {
-           target = text == "always" ? RestorePolicy::kAlways : RestorePolicy::kByCost;
-         },
-         "Which known tokens are restored: cost (those that save time, by what was measured) or "
-         "always (default: cost)")
-      ->check(CLI::IsMember({"cost", "always"}));
-}
-
-void add_engine_flags(CLI::App& app, EngineFlags& flags) {
-  app.add_option("--model,--ckpt-path", flags.model, "Folder of the model, in Hugging Face's form")
-      ->required()
-      ->type_name("DIR");
-  add_store(app, flags.store, flags.encryption);
-  add_size(app, "--ram-bytes", flags.ram_bytes,
-           "RAM for the cache, weights not counted (default: a quarter of the machine's)");
-  add_size(app, "--disk-bytes", flags.disk_bytes,
-           "Most bytes of the store (default: the smaller of 20 GiB and half of the free space)");
-  app.add_option("--context-tokens", flags.context_tokens,
-                 "Most tokens of prompt and answer (default: the model's, or what the RAM holds)")
-      ->check(one_or_more());
-  app.add_option("--chunk-tokens", flags.chunk_tokens, "Prompt tokens in one step")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 65536));
-  app.add_option("--layers-per-group", flags.layers_per_group,
-                 "Layers stored together (default: about 512 KiB of them)")
-      ->check(one_or_more());
-  app.add_option("--workers", flags.workers, "Threads that compute (default: one for each core)")
-      ->check(CLI::Range(1, 1024));
-  add_restore(app, flags.restore);
-  app.add_option("--template", flags.template_name,
-                 "Chat template, as deepseek-v3 (default: found by comparing the model's)")
-      ->type_name("NAME");
-  app.add_flag_callback("--thinking", [&flags] { flags.thinking = true; },
-                        "Answers begin with reasoning, where the template leaves that open");
-  app.add_flag_callback("--no-thinking", [&flags] { flags.thinking = false; },
-                        "Answers begin without reasoning");
-  add_attention_mode(app, flags.attention);
-  app.add_option("--trace", flags.trace_file,
-                 "Write what the engine did, and when, to this file, for ui.perfetto.dev")
-      ->type_name("FILE");
-  add_weight_form(app, flags.weights);
-  add_cache_dtype(app, flags.cache_dtype);
-  add_config(app, flags.config);
-  add_store_settings(app, flags.settings);
-}
-
-// Both commands that answer draw in the same way.
-template <typename Options>
-void add_sampling_flags(CLI::App& app, Options& options) {
-  app.add_option("--max-tokens,--max-new-tokens", options.max_tokens, "Most tokens of an answer")
-      ->capture_default_str()
-      ->check(one_or_more());
-  app.add_option("--temperature", options.temperature, "0 takes the likeliest token")
-      ->capture_default_str()
-      ->check(temperature());
-  app.add_option("--seed", options.seed, "Seed of the draws; used when the temperature is not 0")
-      ->capture_default_str();
-}
-
-void add_json(CLI::App& app, bool& json, const std::string& help) {
-  app.add_flag("--json", json, help);
-}
-
-void define_chat(CLI::App& root, ChatOptions& options, Action& action) {
-  CLI::App* app = root.add_subcommand("chat", "Talk with a model; each line of input is a turn");
-  add_engine_flags(*app, options.engine);
-  add_sampling_flags(*app, options);
-  CLI::Option* resume =
-      app->add_option("--resume", options.resume, "Go on with a conversation: its id, or last");
-  resume->type_name("ID");
-  CLI::Option* system = app->add_option("--system", options.system, "System prompt");
-  CLI::Option* system_file =
-      app->add_option("--system-file", options.system_file, "File with the system prompt");
-  system->type_name("TEXT")->excludes(resume);
-  system_file->type_name("FILE")->excludes(resume)->excludes(system);
-  add_json(*app, options.json, "Print one JSON object a line: ready, delta, turn, error");
-  app->callback([&] {
-    action = [&options] {
+void define_chat(CLI::App& root, ChatOptions& options, const std::vector<std::string>& words,
+                 Action& action) {
+  add_chat(root, options)->callback([&] {
+    action = [&] {
       options.interactive = isatty(STDIN_FILENO) == 1;
-      return exit_code(run_chat(options, std::cin, std::cout));
+      return exit_code(chat_or_attach(options, words));
     };
   });
 }
 
 void define_generate(CLI::App& root, GenerateOptions& options, Action& action) {
-  CLI::App* app = root.add_subcommand("generate", "Answer one prompt, a file of them, or a user");
-  add_engine_flags(*app, options.engine);
-  add_sampling_flags(*app, options);
-  CLI::Option_group* source = app->add_option_group("Prompt", "Exactly one of these");
-  source->add_option("--messages-file", options.messages_file, "JSON file of messages")
-      ->type_name("FILE");
-  source->add_option("--prompt", options.prompt, "Raw text")->type_name("TEXT");
-  source->add_option("--prompt-file", options.prompt_file, "File of raw text")->type_name("FILE");
-  source->add_option("--input-file", options.input_file, "File with a prompt on each line")
-      ->type_name("FILE");
-  source->add_flag("--interactive", options.interactive,
-                   "Read prompts line by line as a conversation; /clear begins anew, /exit ends");
-  source->require_option(1);
-  app->add_flag("--chat", options.chat, "Wrap the raw text as a user's message");
-  app->add_flag("!--no-cache", options.engine.use_store, "Neither read nor write the store");
-  add_json(*app, options.json, "Print one JSON object instead of the text");
-  app->callback([&] {
-    action = [&options] { return exit_code(run_generate(options, std::cin, std::cout)); };
+  add_generate(root, options)->callback([&] {
+    action = [&options] {
+      return exit_code(run_generate(options, run_foreign_command, std::cin, std::cout));
+    };
   });
+}
+
+void add_json(CLI::App& app, bool& json, const std::string& help) {
+  app.add_flag("--json", json, help);
 }
 
 void define_stat(CLI::App& root, StatOptions& options, Action& action) {
@@ -240,7 +132,7 @@ void hold_standard_streams() {
 
 int run(int argc, char** argv) {
   CLI::App root("EmberKV: a model's latent cache that outlives its process", "emberkv");
-  root.set_version_flag("--version", kVersion);
+  root.set_version_flag("--version", kProgramVersion);
   root.require_subcommand(1);
   ChatOptions chat;
   GenerateOptions generate;
@@ -252,7 +144,8 @@ int run(int argc, char** argv) {
   ModelCommands model;
   TokenizeOptions tokenize;
   Action action;
-  define_chat(root, chat, action);
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  define_chat(root, chat, words, action);
   define_generate(root, generate, action);
   define_stat(root, stat, action);
   define_ls(root, ls, action);

@@ -1,93 +1,23 @@
-// chat: opens or resumes a conversation, finishes a cut answer, then answers line by line.
+// chat: opens the engine once, then talks: with its own user, and with those of other processes.
 #include "tools/commands/chat.h"
 
-#include <cstdio>
+#include <unistd.h>
+
+#include <csignal>
+#include <iostream>
 #include <memory>
 #include <utility>
 
-#include "engine/runtime/chat_session.h"
 #include "engine/text/chat_template.h"
 #include "engine/text/text_file.h"
+#include "tools/commands/engine_difference.h"
 #include "tools/commands/exit_code.h"
+#include "tools/commands/line_input.h"
 #include "tools/commands/progress.h"
-#include "tools/commands/report.h"
+#include "tools/commands/talk.h"
 
 namespace ember {
 namespace {
-
-class ChatLoop {
- public:
-  ChatLoop(const ChatOptions& options, ChatSession& session, Progress& progress, std::ostream& out)
-      : options_(options), session_(session), progress_(progress), out_(out) {}
-
-  int run(std::istream& in) {
-    if (session_.has_cut_answer()) {
-      print_question(session_.conversation().turns.back().user);
-      report(session_.finish_answer(turn_options()), true);
-      if (session_.has_cut_answer()) return kExitFailed;
-    }
-    std::string line;
-    while (print_prompt_sign(), std::getline(in, line)) {
-      if (!line.empty() && line.back() == '\r') line.pop_back();
-      if (line == "/exit") break;
-      if (line.empty()) continue;
-      report(session_.ask(line, turn_options()), false);
-      // The question stands and its answer failed: only another run can go on with it.
-      if (session_.has_cut_answer()) return kExitFailed;
-    }
-    return failed_ && !options_.interactive ? kExitFailed : kExitOk;
-  }
-
- private:
-  TurnOptions turn_options() {
-    TurnOptions turn;
-    turn.max_tokens = options_.max_tokens;
-    turn.temperature = options_.temperature;
-    turn.seed = options_.seed;
-    turn.on_text = [this](TokenId id, std::string_view text) {
-      progress_.clear();
-      if (options_.json) {
-        out_ << delta_json(id, text) << std::endl;
-      } else {
-        out_ << text << std::flush;
-      }
-    };
-    return turn;
-  }
-
-  void report(const Result<TurnOutcome>& turn, bool finished_cut_answer) {
-    progress_.clear();
-    if (!turn) {
-      failed_ = true;
-      print_error(turn.error().message);
-      if (options_.json) out_ << error_json(turn.error().message) << std::endl;
-      return;
-    }
-    if (!options_.json) {
-      out_ << std::endl;
-      return;
-    }
-    out_ << turn_json({.outcome = turn->outcome,
-                       .answer = turn->answer,
-                       .answer_ids = &turn->answer_ids,
-                       .finished_cut_answer = finished_cut_answer,
-                       .durable = turn->durable})
-         << std::endl;
-  }
-
-  void print_question(const std::string& user) {
-    if (!options_.json && options_.interactive) out_ << "> " << user << std::endl;
-  }
-  void print_prompt_sign() {
-    if (!options_.json && options_.interactive) out_ << "> " << std::flush;
-  }
-
-  const ChatOptions& options_;
-  ChatSession& session_;
-  Progress& progress_;
-  std::ostream& out_;
-  bool failed_ = false;
-};
 
 Result<std::string> read_system(const ChatOptions& options) {
   if (options.system) return *options.system;
@@ -97,23 +27,73 @@ Result<std::string> read_system(const ChatOptions& options) {
   return text;
 }
 
-Result<std::unique_ptr<ChatSession>> open_session(const ChatOptions& options, Engine& engine,
-                                                  const ChatTemplate& chat_template,
-                                                  const std::string& system) {
-  if (!options.resume) return ChatSession::begin(engine, chat_template, system);
-  if (engine.cache().conversations() == nullptr) {
-    const StoreHealth& health = engine.cache().health();
-    return Error{ErrorCode::kInvalidArgument,
-                 "conversation " + *options.resume + " cannot be resumed: the store is " +
-                     std::string(store_state_name(health.state)) +
-                     (health.reason.empty() ? "" : " (" + health.reason + ")")};
-  }
-  return ChatSession::resume(engine, chat_template, *options.resume);
+TalkOptions talk_options(const ChatOptions& options, const std::string& system) {
+  return {.resume = options.resume,
+          .system = system,
+          .max_tokens = options.max_tokens,
+          .temperature = options.temperature,
+          .seed = options.seed,
+          .json = options.json,
+          .interactive = options.interactive};
 }
+
+volatile std::sig_atomic_t asked_to_end = 0;
+
+void note_end(int signal) { asked_to_end = signal; }
+
+void catch_ends(void (*handler)(int)) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction action {};
+    struct sigaction old {};
+    action.sa_handler = handler;
+    if (::sigaction(signal, nullptr, &old) == 0 && old.sa_handler != SIG_IGN) {
+      ::sigaction(signal, &action, nullptr);
+    }
+  }
+}
+
+// The engine thread's part while talks go on: when it is over.
+class ChatEnd {
+ public:
+  ChatEnd(Holding& holding, LineInput& input) : holding_(holding), input_(input) {
+    catch_ends(note_end);
+  }
+  ~ChatEnd() { catch_ends(SIG_DFL); }
+
+  // Asked in every tick. A first signal ends the own talk where others go on; one that ends all
+  // ends the process as it would have without us: the store bears it.
+  bool others_go_on(bool own_ended) {
+    const int signal = std::exchange(asked_to_end, 0);
+    if (signal != 0 && (own_over_ || own_ended || holding_.talks() == 0)) {
+      catch_ends(SIG_DFL);
+      ::raise(signal);
+    }
+    if (signal != 0) {
+      own_over_ = true;
+      input_.interrupt();
+    }
+    if ((own_over_ || own_ended) && !std::exchange(told_, holding_.talks() > 0) && told_) tell();
+    return holding_.talks() > 0;
+  }
+  bool own_is_over() const { return own_over_; }
+
+ private:
+  void tell() const {
+    if (isatty(STDERR_FILENO) != 1) return;
+    print_warning(std::to_string(holding_.talks()) +
+                  " talks of other terminals go on through this process; ^C ends them");
+  }
+
+  Holding& holding_;
+  LineInput& input_;
+  std::atomic<bool> own_over_{false};
+  bool told_ = false;
+};
 
 }  // namespace
 
-Result<int> run_chat(const ChatOptions& options, std::istream& in, std::ostream& out) {
+Result<int> run_chat(const ChatOptions& options, const ForeignCommand& foreign,
+                     std::ostream& out) {
   EMBER_ASSIGN(const std::string system, read_system(options));
   Progress progress;
   EMBER_ASSIGN(const std::unique_ptr<Engine> engine,
@@ -123,26 +103,60 @@ Result<int> run_chat(const ChatOptions& options, std::istream& in, std::ostream&
   EMBER_ASSIGN(const std::unique_ptr<ChatTemplate> chat_template,
                ChatTemplate::choose(engine->tokenizer(), options.engine.template_name,
                                     options.engine.thinking));
-  EMBER_ASSIGN(const std::unique_ptr<ChatSession> session,
-               open_session(options, *engine, *chat_template, system));
   progress.clear();
-
-  const Conversation& conversation = session->conversation();
-  if (options.json) {
-    out << ready_json({.conversation = &conversation,
-                       .resumed = options.resume.has_value(),
-                       .cut_answer = session->has_cut_answer(),
-                       .context_tokens = engine->context_tokens(),
-                       .load_us = engine->load_us(),
-                       .health = engine->cache().health()})
-        << std::endl;
-  } else {
-    std::fprintf(stderr, "conversation %s, %zu turns\n", conversation.id.c_str(),
-                 conversation.turns.size());
+  const std::unique_ptr<LineInput> input = make_line_input(STDIN_FILENO);
+  Result<int> code = kExitOk;
+  {
+    Holding holding(*engine, options.engine, foreign);
+    holding.set_template(chat_template.get());
+    ChatEnd end(holding, *input);
+    const TalkStreams streams{.in = input->stream(),
+                              .out = out,
+                              .err = std::cerr,
+                              .progress = isatty(STDERR_FILENO) == 1,
+                              .stopped = [&end] { return end.own_is_over(); }};
+    const TalkOptions talk = talk_options(options, system);
+    run_beside(
+        holding, [&] { code = run_talk(talk, streams, holding); },
+        [&end](bool own_ended) { return end.others_go_on(own_ended); });
   }
-  const int code = ChatLoop(options, *session, progress, out).run(in);
   write_trace_file(*engine, options.engine);
   return code;
+}
+
+int run_chat_of_other(ChatOptions options, const HolderRequest& request, HolderStreams& streams,
+                      Holding& holding) {
+  Status refused;
+  if (holding.chat_template() == nullptr) {
+    refused = {ErrorCode::kBusy, "the process that holds the store (pid " +
+                                     std::to_string(::getpid()) +
+                                     ") is no chat; try again when it has ended"};
+  } else {
+    EngineFlags own = holding.flags();
+    own.context_tokens = holding.engine().context_tokens();  // never changes
+    refused = check_same_engine(own, options.engine, request.folder);
+  }
+  if (options.system_file) {
+    options.system_file = path_from(request.folder, *options.system_file);
+  }
+  const Result<std::string> system =
+      refused.ok() ? read_system(options) : Result<std::string>(refused.error());
+  if (!system.ok()) {
+    print_error(streams.err(), system.error().message);
+    return kExitFailed;
+  }
+  options.interactive = request.interactive;
+  const TalkStreams talk_streams{.in = streams.in(),
+                                 .out = streams.out(),
+                                 .err = streams.err(),
+                                 .progress = request.progress,
+                                 .stopped = [&streams] { return streams.cancelled(); }};
+  holding.talk_begins();
+  const Result<int> code = run_talk(talk_options(options, *system), talk_streams, holding);
+  holding.talk_ends();
+  if (code.ok()) return *code;
+  print_error(streams.err(), code.error().message);
+  return kExitFailed;
 }
 
 }  // namespace ember

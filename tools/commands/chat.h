@@ -1,18 +1,23 @@
-// chat: a conversation, line by line, that a kill cannot lose.
+// chat: a conversation, line by line, that a kill cannot lose; and the conversations of other
+// processes that find the store held by this one.
 //
-// Journey    line -> [chat] -> chat_session -> answer on standard output
-// Invariant  the JSON line "turn" with durable true is printed only after the turn is durable
-// Threads    main (it is the engine thread)
+// Journey    line -> [chat] -> talk -> chat_session -> answer on standard output
+// Invariant  ends when its own input has ended and the last of the others has
+// Threads    main (it is the engine thread); its own talk has one, each of the others too
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <istream>
 #include <optional>
 #include <ostream>
 #include <string>
 
 #include "base/result.h"
+#include "service/holder/holder_frames.h"
+#include "service/holder/holder_streams.h"
 #include "tools/commands/engine_flags.h"
+#include "tools/commands/holding.h"
 
 namespace ember {
 
@@ -28,9 +33,13 @@ struct ChatOptions {
   bool interactive = false;  // standard input is a terminal: show a prompt sign
 };
 
-// Each line of `in` is a turn; "/exit" or the end of input ends the chat. Returns the exit code: a
-// turn that could not be answered is reported, the chat goes on, and the code is 1 unless
-// interactive. Errors: those that keep the chat from beginning.
-Result<int> run_chat(const ChatOptions& options, std::istream& in, std::ostream& out);
+// Talks over standard input and output, and answers `foreign` commands meanwhile. Returns the exit
+// code of its own talk (see talk.h). Errors: those that keep the chat from beginning.
+Result<int> run_chat(const ChatOptions& options, const ForeignCommand& foreign, std::ostream& out);
+
+// A chat of another process, in the one that holds its store. Paths in `options` are as that one
+// gave them. Returns the exit code.
+int run_chat_of_other(ChatOptions options, const HolderRequest& request, HolderStreams& streams,
+                      Holding& holding);
 
 }  // namespace ember

@@ -9,9 +9,21 @@
 #include "tools/commands/report.h"
 
 namespace ember {
+namespace {
 
-Status run_dialogue(Engine& engine, const GenerateOptions& options, std::istream& in,
+bool next_line(Holding& holding, std::istream& in, std::string& line) {
+  bool got = false;
+  run_beside(
+      holding, [&] { got = static_cast<bool>(std::getline(in, line)); },
+      [](bool) { return false; });
+  return got;
+}
+
+}  // namespace
+
+Status run_dialogue(Holding& holding, const GenerateOptions& options, std::istream& in,
                     std::ostream& out) {
+  Engine& engine = holding.engine();
   EMBER_ASSIGN(const std::unique_ptr<ChatTemplate> chat_template,
                ChatTemplate::choose(engine.tokenizer(), options.engine.template_name,
                                     options.engine.thinking));
@@ -25,7 +37,7 @@ Status run_dialogue(Engine& engine, const GenerateOptions& options, std::istream
     if (!options.json) out << text << std::flush;
   };
   std::string line;
-  while ((options.json || out << ">>> " << std::flush) && std::getline(in, line)) {
+  while ((options.json || out << ">>> " << std::flush) && next_line(holding, in, line)) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (line == "/exit") break;
     if (line == "/clear") {

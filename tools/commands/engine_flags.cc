@@ -84,6 +84,10 @@ void print_error(std::string_view message) {
   std::fprintf(stderr, "emberkv: %s\n", one_line(message).c_str());
 }
 
+void print_error(std::ostream& err, std::string_view message) {
+  err << "emberkv: " << one_line(message) << std::endl;
+}
+
 void print_warning(std::string_view message) {
   std::fprintf(stderr, "emberkv: warning: %s\n", one_line(message).c_str());
 }

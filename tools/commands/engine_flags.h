@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <string_view>
 
@@ -52,6 +53,7 @@ std::string_view store_state_name(StoreState state);
 
 // "emberkv: MESSAGE" on standard error, line breaks in the message made blanks.
 void print_error(std::string_view message);
+void print_error(std::ostream& err, std::string_view message);
 // "emberkv: warning: MESSAGE".
 void print_warning(std::string_view message);
 

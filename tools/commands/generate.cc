@@ -126,7 +126,8 @@ Status answer_file(Engine& engine, const GenerateOptions& options, const std::st
 
 }  // namespace
 
-Status run_generate(const GenerateOptions& options, std::istream& in, std::ostream& out) {
+Status run_generate(const GenerateOptions& options, const ForeignCommand& foreign,
+                    std::istream& in, std::ostream& out) {
   PromptSource source;
   std::string prompts;
   if (options.input_file) {
@@ -139,8 +140,9 @@ Status run_generate(const GenerateOptions& options, std::istream& in, std::ostre
                open_engine(options.engine, [&progress](std::string_view what, double done) {
                  progress.show(what, done);
                }));
+  Holding holding(*engine, options.engine, foreign);
   if (options.interactive) {
-    EMBER_TRY(run_dialogue(*engine, options, in, out));
+    EMBER_TRY(run_dialogue(holding, options, in, out));
     write_trace_file(*engine, options.engine);
     return {};
   }

@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "tools/commands/engine_flags.h"
+#include "tools/commands/holding.h"
 
 namespace ember {
 
@@ -33,7 +34,9 @@ struct GenerateOptions {
   bool json = false;
 };
 
-// Errors: those of the files, of the engine and of the request.
-Status run_generate(const GenerateOptions& options, std::istream& in, std::ostream& out);
+// Answers `foreign` commands meanwhile. Errors: those of the files, of the engine and of the
+// request.
+Status run_generate(const GenerateOptions& options, const ForeignCommand& foreign,
+                    std::istream& in, std::ostream& out);
 
 }  // namespace ember

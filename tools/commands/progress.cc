@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iostream>
 
 namespace ember {
 namespace {
@@ -13,7 +14,7 @@ constexpr int kBarWidth = 30;
 
 }  // namespace
 
-Progress::Progress() : enabled_(isatty(STDERR_FILENO) == 1) {}
+Progress::Progress() : out_(std::cerr), enabled_(isatty(STDERR_FILENO) == 1) {}
 
 void Progress::show(std::string_view what, double done) {
   if (!enabled_) return;
@@ -24,15 +25,15 @@ void Progress::show(std::string_view what, double done) {
   const auto filled = static_cast<size_t>(percent * kBarWidth / 100);
   std::string bar(filled, '#');
   bar.resize(static_cast<size_t>(kBarWidth), '.');
-  std::fprintf(stderr, "\r%-24s [%s] %3d %%", what_.c_str(), bar.c_str(), percent);
-  std::fflush(stderr);
+  char line[128];
+  std::snprintf(line, sizeof line, "\r%-24s [%s] %3d %%", what_.c_str(), bar.c_str(), percent);
+  out_ << line << std::flush;
   drawn_ = true;
 }
 
 void Progress::clear() {
   if (!drawn_) return;
-  std::fputs("\r\033[K", stderr);
-  std::fflush(stderr);
+  out_ << "\r\033[K" << std::flush;
   drawn_ = false;
   percent_ = -1;
 }

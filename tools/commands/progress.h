@@ -1,10 +1,11 @@
 // Progress: a bar on standard error while something long runs, only when that is a terminal.
 //
 // Journey    none; shown while weights load, prompts prefill and stores are verified
-// Invariant  writes nothing at all unless standard error is a terminal
-// Threads    main
+// Invariant  writes nothing at all unless it goes to a terminal
+// Threads    one
 #pragma once
 
+#include <ostream>
 #include <string>
 #include <string_view>
 
@@ -12,7 +13,8 @@ namespace ember {
 
 class Progress {
  public:
-  Progress();
+  Progress();  // on standard error
+  Progress(std::ostream& out, bool enabled) : out_(out), enabled_(enabled) {}
   ~Progress() { clear(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -23,6 +25,7 @@ class Progress {
   void clear();
 
  private:
+  std::ostream& out_;
   bool enabled_ = false;
   bool drawn_ = false;
   int percent_ = -1;

@@ -1,0 +1,170 @@
+// Commands beside a chat that holds their store: they run in it, and end well when it does not.
+#include <filesystem>
+
+#include "tests/tools/command_line.h"
+#include "tools/journey_demo/child_process.h"
+
+namespace ember {
+namespace {
+
+class HolderTest : public CommandLineTest {
+ protected:
+  std::vector<std::string> chat(const std::string& store, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {program_path(),    "chat",         "--json", "--model",
+                                      model(),           "--store",      folder_ / store,
+                                      "--max-tokens",    "12"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  std::unique_ptr<ChatClient> start(const std::string& store,
+                                    const std::vector<std::string>& more) {
+    Result<std::unique_ptr<ChatClient>> client = ChatClient::start(chat(store, more));
+    EXPECT_TRUE(client.ok()) << client.error().message;
+    return client.ok() ? std::move(client).value() : nullptr;
+  }
+  std::unique_ptr<ChildProcess> start_plain(const std::vector<std::string>& words) {
+    Result<std::unique_ptr<ChildProcess>> child = ChildProcess::start(words);
+    EXPECT_TRUE(child.ok()) << child.error().message;
+    return child.ok() ? std::move(child).value() : nullptr;
+  }
+  static AnswerEvent ask(ChatClient& client, const std::string& question) {
+    const Result<AnswerEvent> answer = client.ask(question);
+    EXPECT_TRUE(answer.ok()) << answer.error().message;
+    return answer.ok() ? *answer : AnswerEvent{};
+  }
+  // Lines until one of this event; it is returned.
+  static std::string event(ChildProcess& child, const std::string& wanted) {
+    while (true) {
+      const Result<std::optional<std::string>> line = child.read_line();
+      if (!line.ok() || !*line) {
+        ADD_FAILURE() << "no " << wanted << ": " << child.errors();
+        return {};
+      }
+      if (event_of(**line) == wanted) return **line;
+    }
+  }
+
+  const std::string question_ = "What is the horse of Ada?";
+  const std::vector<std::string> pell_ = {"--system", "The horse of Ada is Pell."};
+  const std::vector<std::string> bram_ = {"--system", "The horse of Ada is Bram."};
+};
+
+TEST_F(HolderTest, ASecondChatTalksThroughTheFirstAndBothAnswerAsIfAlone) {
+  std::vector<AnswerEvent> alone;
+  for (const auto& system : {pell_, bram_}) {
+    const auto twin = start("twin", system);
+    ASSERT_NE(twin, nullptr);
+    alone.push_back(ask(*twin, question_));
+    alone.push_back(ask(*twin, "And who?"));
+    EXPECT_TRUE(twin->finish().ok());
+  }
+  const auto holder = start("store", pell_);
+  const auto second = start("store", bram_);
+  ASSERT_TRUE(holder != nullptr && second != nullptr);
+  EXPECT_NE(holder->ready().conversation, second->ready().conversation);
+  EXPECT_EQ(ask(*holder, question_).token_ids, alone[0].token_ids);
+  const AnswerEvent other = ask(*second, question_);
+  EXPECT_EQ(other.token_ids, alone[2].token_ids);
+  EXPECT_TRUE(other.durable);
+  EXPECT_EQ(ask(*second, "And who?").token_ids, alone[3].token_ids);
+  EXPECT_EQ(ask(*holder, "And who?").token_ids, alone[1].token_ids);
+  EXPECT_TRUE(second->finish().ok());
+  EXPECT_TRUE(holder->finish().ok());
+  const auto resumed = start("store", {"--resume", second->ready().conversation});
+  ASSERT_NE(resumed, nullptr);
+  EXPECT_EQ(resumed->ready().history.size(), 2u);
+}
+
+TEST_F(HolderTest, AChatThatWantsAnotherEngineIsRefusedByWhatDiffers) {
+  const auto holder = start("store", pell_);
+  ASSERT_NE(holder, nullptr);
+  const std::vector<std::vector<std::string>> others = {
+      {"--attention", "naive"},
+      {"--cache-dtype", "fp8"},
+      {"--weights", "int8"},
+      {"--template", "deepseek-v3"},
+      {"--context-tokens", "128"},
+  };
+  for (const std::vector<std::string>& flags : others) {
+    std::vector<std::string> words = chat("store", flags);
+    words.erase(words.begin());
+    expect_refused(emberkv(words), {flags[0], flags[1]});
+  }
+  std::vector<std::string> words = chat("store", {});
+  words.erase(words.begin());
+  words[3] = model_with_config("\"kv_lora_rank\"", "\"kv_lora_rank\"");
+  expect_refused(emberkv(words), {"the model", words[3]});
+  EXPECT_TRUE(holder->finish().ok());
+}
+
+TEST_F(HolderTest, AHolderThatIsKilledIsToldAndTheTalkIsResumed) {
+  const auto holder = start("store", pell_);
+  ASSERT_NE(holder, nullptr);
+  const auto second = start_plain(chat("store", bram_));
+  ASSERT_NE(second, nullptr);
+  const std::string ready = event(*second, "ready");
+  ASSERT_TRUE(second->write(question_ + "\n").ok());
+  const Result<AnswerEvent> before = parse_answer(event(*second, "turn"));
+  ASSERT_TRUE(before.ok());
+  holder->kill_now();
+  const Result<int> code = second->wait();
+  ASSERT_TRUE(code.ok()) << code.error().message;
+  EXPECT_EQ(*code, 1);
+  EXPECT_NE(second->errors().find("ended before the command did"), std::string::npos)
+      << second->errors();
+  const auto resumed = start("store", {"--resume", parse_ready(ready)->conversation});
+  ASSERT_NE(resumed, nullptr);
+  ASSERT_EQ(resumed->ready().history.size(), 1u);
+  EXPECT_EQ(resumed->ready().history[0].token_ids, before->token_ids);
+  EXPECT_GT(ask(*resumed, question_).disk_tokens, 0u);
+}
+
+TEST_F(HolderTest, AConversationHasOneTerminal) {
+  const auto holder = start("store", pell_);
+  ASSERT_NE(holder, nullptr);
+  ask(*holder, question_);
+  std::vector<std::string> words = chat("store", {"--resume", "last"});
+  words.erase(words.begin());
+  expect_refused(emberkv(words), {holder->ready().conversation, "another terminal"});
+  EXPECT_TRUE(holder->finish().ok());
+}
+
+TEST_F(HolderTest, AHolderGoesOnUntilTheLastTalkHasEnded) {
+  const auto holder = start_plain(chat("store", pell_));
+  ASSERT_NE(holder, nullptr);
+  event(*holder, "ready");
+  const auto second = start("store", bram_);
+  ASSERT_NE(second, nullptr);
+  ASSERT_TRUE(holder->write("/exit\n").ok());
+  EXPECT_FALSE(ask(*second, question_).token_ids.empty());
+  const auto third = start("store", pell_);
+  ASSERT_NE(third, nullptr);
+  EXPECT_FALSE(ask(*third, question_).token_ids.empty());
+  EXPECT_TRUE(second->finish().ok());
+  EXPECT_FALSE(ask(*third, question_).token_ids.empty());
+  EXPECT_TRUE(third->finish().ok());
+  EXPECT_EQ(*holder->wait(), 0);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "store/holder.sock"));
+}
+
+TEST_F(HolderTest, ATalkWhoseTerminalIsGoneLeavesACutAnswerThatIsFinishedLater) {
+  const auto holder = start("store", pell_);
+  ASSERT_NE(holder, nullptr);
+  const auto second = start("store", {"--system", some_text(3, 6), "--temperature", "1"});
+  ASSERT_NE(second, nullptr);
+  const Result<bool> cut = second->ask_and_kill(question_, 3);
+  ASSERT_TRUE(cut.ok()) << cut.error().message;
+  const auto resumed = start("store", {"--resume", second->ready().conversation});
+  ASSERT_NE(resumed, nullptr);
+  ASSERT_EQ(resumed->ready().history.size(), 1u);
+  EXPECT_EQ(resumed->ready().cut_answer, *cut);
+  if (*cut) {
+    const Result<AnswerEvent> finished = resumed->read_turn();
+    ASSERT_TRUE(finished.ok()) << finished.error().message;
+    EXPECT_TRUE(finished->finished_cut_answer);
+  }
+  EXPECT_FALSE(ask(*holder, question_).token_ids.empty());
+}
+
+}  // namespace
+}  // namespace ember

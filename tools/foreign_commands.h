@@ -1,0 +1,32 @@
+// Foreign commands: a command line that goes to the process that holds the store, and one that has
+// come here because this process does.
+//
+// Journey    command line -> [foreign_commands] -> holder_client ... holder_server ->
+//            [foreign_commands] -> the command
+// Invariant  a command line means the same in both processes; paths are those of who typed them
+// Threads    hand_over, chat_or_attach: main. run_foreign_command: any
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "tools/commands/chat.h"
+#include "tools/commands/holding.h"
+
+namespace ember {
+
+// Has `words` (the command line without the program's name) run by the process that holds `store`,
+// with this process's standard streams; its exit code. Nothing: nobody answers there.
+// Errors: those of HolderClient.
+Result<std::optional<int>> hand_over(const std::vector<std::string>& words,
+                                     const std::string& store);
+
+// chat, in the process that holds the store or in this one.
+Result<int> chat_or_attach(const ChatOptions& options, const std::vector<std::string>& words);
+
+// The other end: a ForeignCommand.
+int run_foreign_command(const HolderRequest& request, HolderStreams& streams, Holding& holding);
+
+}  // namespace ember

@@ -1,0 +1,134 @@
+// Flags of the commands that answer, one by one.
+#include "tools/talk_flags.h"
+
+#include <charconv>
+
+#include "tools/model_flags.h"
+#include "tools/store_flags.h"
+
+namespace ember {
+namespace {
+
+CLI::Validator one_or_more() {
+  return {[](std::string& text) {
+            const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
+            const bool zero = text.find_first_not_of('0') == std::string::npos;
+            if (digits && !zero) return std::string();
+            return "found '" + text + "', expected a whole number, 1 or more";
+          },
+          "NUMBER"};
+}
+
+// CLI::Range takes what compares with nothing, such as "nan".
+CLI::Validator temperature() {
+  return {[](std::string& text) {
+            double value = -1;
+            const char* end = text.data() + text.size();
+            const bool number = std::from_chars(text.data(), end, value).ptr == end;
+            if (number && value >= 0 && value <= 100) return std::string();
+            return "found '" + text + "', expected a number from 0 to 100";
+          },
+          "0 - 100"};
+}
+
+void add_restore(CLI::App& app, RestorePolicy& target) {
+  app.add_option_function<std::string>(
+         "--restore",
+         [&target](const std::string& text) {
+           target = text == "always" ? RestorePolicy::kAlways : RestorePolicy::kByCost;
+         },
+         "Which known tokens are restored: cost (those that save time, by what was measured) or "
+         "always (default: cost)")
+      ->check(CLI::IsMember({"cost", "always"}));
+}
+
+void add_engine_flags(CLI::App& app, EngineFlags& flags) {
+  app.add_option("--model,--ckpt-path", flags.model, "Folder of the model, in Hugging Face's form")
+      ->required()
+      ->type_name("DIR");
+  add_store(app, flags.store, flags.encryption);
+  add_size(app, "--ram-bytes", flags.ram_bytes,
+           "RAM for the cache, weights not counted (default: a quarter of the machine's)");
+  add_size(app, "--disk-bytes", flags.disk_bytes,
+           "Most bytes of the store (default: the smaller of 20 GiB and half of the free space)");
+  app.add_option("--context-tokens", flags.context_tokens,
+                 "Most tokens of prompt and answer (default: the model's, or what the RAM holds)")
+      ->check(one_or_more());
+  app.add_option("--chunk-tokens", flags.chunk_tokens, "Prompt tokens in one step")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 65536));
+  app.add_option("--layers-per-group", flags.layers_per_group,
+                 "Layers stored together (default: about 512 KiB of them)")
+      ->check(one_or_more());
+  app.add_option("--workers", flags.workers, "Threads that compute (default: one for each core)")
+      ->check(CLI::Range(1, 1024));
+  add_restore(app, flags.restore);
+  app.add_option("--template", flags.template_name,
+                 "Chat template, as deepseek-v3 (default: found by comparing the model's)")
+      ->type_name("NAME");
+  app.add_flag_callback("--thinking", [&flags] { flags.thinking = true; },
+                        "Answers begin with reasoning, where the template leaves that open");
+  app.add_flag_callback("--no-thinking", [&flags] { flags.thinking = false; },
+                        "Answers begin without reasoning");
+  add_attention_mode(app, flags.attention);
+  app.add_option("--trace", flags.trace_file,
+                 "Write what the engine did, and when, to this file, for ui.perfetto.dev")
+      ->type_name("FILE");
+  add_weight_form(app, flags.weights);
+  add_cache_dtype(app, flags.cache_dtype);
+  add_config(app, flags.config);
+  add_store_settings(app, flags.settings);
+}
+
+// Both commands that answer draw in the same way.
+template <typename Options>
+void add_sampling_flags(CLI::App& app, Options& options) {
+  app.add_option("--max-tokens,--max-new-tokens", options.max_tokens, "Most tokens of an answer")
+      ->capture_default_str()
+      ->check(one_or_more());
+  app.add_option("--temperature", options.temperature, "0 takes the likeliest token")
+      ->capture_default_str()
+      ->check(temperature());
+  app.add_option("--seed", options.seed, "Seed of the draws; used when the temperature is not 0")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+CLI::App* add_chat(CLI::App& root, ChatOptions& options) {
+  CLI::App* app = root.add_subcommand("chat", "Talk with a model; each line of input is a turn");
+  add_engine_flags(*app, options.engine);
+  add_sampling_flags(*app, options);
+  CLI::Option* resume =
+      app->add_option("--resume", options.resume, "Go on with a conversation: its id, or last");
+  resume->type_name("ID");
+  CLI::Option* system = app->add_option("--system", options.system, "System prompt");
+  CLI::Option* system_file =
+      app->add_option("--system-file", options.system_file, "File with the system prompt");
+  system->type_name("TEXT")->excludes(resume);
+  system_file->type_name("FILE")->excludes(resume)->excludes(system);
+  app->add_flag("--json", options.json, "Print one JSON object a line: ready, delta, turn, error");
+  return app;
+}
+
+CLI::App* add_generate(CLI::App& root, GenerateOptions& options) {
+  CLI::App* app = root.add_subcommand("generate", "Answer one prompt, a file of them, or a user");
+  add_engine_flags(*app, options.engine);
+  add_sampling_flags(*app, options);
+  CLI::Option_group* source = app->add_option_group("Prompt", "Exactly one of these");
+  source->add_option("--messages-file", options.messages_file, "JSON file of messages")
+      ->type_name("FILE");
+  source->add_option("--prompt", options.prompt, "Raw text")->type_name("TEXT");
+  source->add_option("--prompt-file", options.prompt_file, "File of raw text")->type_name("FILE");
+  source->add_option("--input-file", options.input_file, "File with a prompt on each line")
+      ->type_name("FILE");
+  source->add_flag("--interactive", options.interactive,
+                   "Read prompts line by line as a conversation; /clear begins anew, /exit ends");
+  source->require_option(1);
+  app->add_flag("--chat", options.chat, "Wrap the raw text as a user's message");
+  app->add_flag("!--no-cache", options.engine.use_store, "Neither read nor write the store");
+  app->add_flag("--json", options.json, "Print one JSON object instead of the text");
+  return app;
+}
+
+}  // namespace ember

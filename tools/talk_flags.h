@@ -1,0 +1,20 @@
+// Talk flags: the commands that answer, chat and generate: on this command line, and on one that
+// another process handed over.
+//
+// Journey    command line -> [talk_flags] -> options of chat and generate
+// Invariant  a flag that is not given leaves its target as it is: the default
+// Threads    any; each its own App
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "tools/commands/chat.h"
+#include "tools/commands/generate.h"
+
+namespace ember {
+
+// Each adds its subcommand to `root`; `options` outlive that.
+CLI::App* add_chat(CLI::App& root, ChatOptions& options);
+CLI::App* add_generate(CLI::App& root, GenerateOptions& options);
+
+}  // namespace ember
