@@ -30,6 +30,7 @@
 #include "store/encryption.h"
 #include "store/forget.h"
 #include "store/kv_layout.h"
+#include "store/namespace_book.h"
 #include "store/quarantine.h"
 #include "store/ram_plan.h"
 #include "store/store_settings.h"
@@ -43,6 +44,8 @@ struct BlockCacheOptions {
   KvLayout layout;
   NamespaceHash name_space;  // engine/model/identity.h
   TenantPolicy tenants = {};
+  // What the store writes down of the namespace, for whoever inspects it; empty: nothing.
+  NamespaceEntry name_space_entry = {};
   uint64_t numerics_build = 0;  // only blocks of this build are used (policy `exact`)
   uint64_t ram_bytes = 0;       // see plan_ram
   uint64_t disk_bytes = 0;      // limit on all files of the store
@@ -52,7 +55,7 @@ struct BlockCacheOptions {
 };
 
 enum class StoreState : uint8_t {
-  kOk,        // reads and writes
+  kOk,  // reads and writes
   // Works in part, see reason: reading only, without conversations, writes that fail, or files that
   // other users can reach.
   kDegraded,
@@ -62,7 +65,7 @@ enum class StoreState : uint8_t {
 
 struct StoreHealth {
   StoreState state = StoreState::kOff;
-  std::string reason;  // one line; empty when all is well
+  std::string reason;         // one line; empty when all is well
   int64_t since_unix_us = 0;  // when it came to be in this state
 };
 
@@ -148,8 +151,8 @@ struct BlockCacheStats {
   uint64_t free_floor_bytes = 0;
   uint64_t ballast_bytes = 0;  // 0: released, the drive is or was full
   uint64_t ballast_releases = 0;
-  uint64_t accepted_bytes = 0;      // payload; written_bytes over it is the write amplification
-  uint64_t rewritten_bytes = 0;     // put again by reclaiming
+  uint64_t accepted_bytes = 0;   // payload; written_bytes over it is the write amplification
+  uint64_t rewritten_bytes = 0;  // put again by reclaiming
   uint64_t retired_epochs = 0;
   uint64_t index_bytes = 0;         // RAM; its share is ram_plan().index_bytes
   uint64_t staging_peak_bytes = 0;  // the most that coded blocks took
@@ -257,8 +260,7 @@ class BlockCache {
   // pins of a block can only prolong that. Returns the tokens pinned: whole blocks of them.
   // A pin lives in this process alone. Errors: kCapacity when all pins would hold more than a
   // fourth of the lowest tier; kInvalidArgument for a time below 0 or above kLongestPinUs.
-  virtual Result<size_t> pin(TokenSpan prefix, int64_t ttl_us,
-                             const RequestScope& scope = {}) = 0;
+  virtual Result<size_t> pin(TokenSpan prefix, int64_t ttl_us, const RequestScope& scope = {}) = 0;
   static constexpr int64_t kLongestPinUs = int64_t{30} * 24 * 3600 * 1'000'000;
 
   // --- durability

@@ -33,8 +33,10 @@ Result<DiskPlan> plan_disk(uint64_t disk_bytes, uint64_t access_log_bytes) {
   plan.quarantine_bytes = std::clamp(disk_bytes / 64, kMiB, 64 * kMiB);
   plan.access_log_bytes = access_log_bytes;
   plan.shadows_bytes = std::clamp(disk_bytes / 128, 256 * kKiB, 64 * kMiB);
+  plan.namespaces_bytes = std::clamp(disk_bytes / 64, kMiB, 32 * kMiB);
   const uint64_t both = disk_bytes - plan.conversations_bytes - plan.quarantine_bytes -
-                        plan.access_log_bytes - plan.shadows_bytes - kStoreFilesBytes;
+                        plan.access_log_bytes - plan.shadows_bytes - plan.namespaces_bytes -
+                        kStoreFilesBytes;
   plan.ballast_bytes = plan_epochs(both).ballast_bytes;
   plan.blocks_bytes = both - plan.ballast_bytes;
   return plan;

@@ -24,6 +24,7 @@ struct DiskPlan {
   uint64_t quarantine_bytes = 0;     // <store>/quarantine: 1/64, 1 to 64 MiB
   uint64_t access_log_bytes = 0;     // <store>/access_log: as asked for
   uint64_t shadows_bytes = 0;        // <store>/SHADOWS and its successor: 1/128, 256 KiB to 64 MiB
+  uint64_t namespaces_bytes = 0;     // <store>/namespaces: 1/64, 1 to 32 MiB
 
   // Not shares; as in DiskTierOptions, for whoever opens the parts.
   std::optional<uint64_t> free_floor_bytes;

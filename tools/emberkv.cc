@@ -13,13 +13,12 @@
 #include "tools/commands/exit_code.h"
 #include "tools/commands/forget.h"
 #include "tools/commands/generate.h"
-#include "tools/commands/ls.h"
-#include "tools/commands/stat.h"
 #include "tools/commands/tokenize.h"
 #include "tools/commands/upgrade.h"
-#include "tools/commands/verify.h"
 #include "tools/commands/version.h"
 #include "tools/foreign_commands.h"
+#include "tools/inspection_commands.h"
+#include "tools/local_context.h"
 #include "tools/model_flags.h"
 #include "tools/store_flags.h"
 #include "tools/talk_flags.h"
@@ -53,29 +52,6 @@ void define_generate(CLI::App& root, GenerateOptions& options, Action& action) {
 
 void add_json(CLI::App& app, bool& json, const std::string& help) {
   app.add_flag("--json", json, help);
-}
-
-void define_stat(CLI::App& root, StatOptions& options, Action& action) {
-  CLI::App* app = root.add_subcommand("stat", "Show what a store holds and how well it is");
-  add_store(*app, options.store, options.encryption);
-  add_json(*app, options.json, "Print one JSON object");
-  app->callback([&] { action = [&options] { return exit_code(run_stat(options, std::cout)); }; });
-}
-
-void define_ls(CLI::App& root, LsOptions& options, Action& action) {
-  CLI::App* app = root.add_subcommand("ls", "List the blocks of a store, parents before children");
-  add_store(*app, options.store, options.encryption);
-  app->add_option("--limit", options.limit, "Most lines; 0: all")->capture_default_str();
-  app->add_flag("--conversations", options.conversations, "List conversations instead");
-  add_json(*app, options.json, "Print one JSON object a line");
-  app->callback([&] { action = [&options] { return exit_code(run_ls(options, std::cout)); }; });
-}
-
-void define_verify(CLI::App& root, VerifyOptions& options, Action& action) {
-  CLI::App* app = root.add_subcommand("verify", "Read and prove every byte of a store");
-  add_store(*app, options.store, options.encryption);
-  add_json(*app, options.json, "Print one JSON object");
-  app->callback([&] { action = [&options] { return exit_code(run_verify(options, std::cout)); }; });
 }
 
 void define_upgrade(CLI::App& root, UpgradeOptions& options, Action& action) {
@@ -130,15 +106,17 @@ void hold_standard_streams() {
   }
 }
 
+int inspect(InspectionCommands& inspection) {
+  CommandContext context = local_context();
+  return exit_code(inspection.run(context));
+}
+
 int run(int argc, char** argv) {
   CLI::App root("EmberKV: a model's latent cache that outlives its process", "emberkv");
   root.set_version_flag("--version", kProgramVersion);
   root.require_subcommand(1);
   ChatOptions chat;
   GenerateOptions generate;
-  StatOptions stat;
-  LsOptions ls;
-  VerifyOptions verify;
   UpgradeOptions upgrade;
   ForgetOptions forget;
   ModelCommands model;
@@ -147,9 +125,7 @@ int run(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   define_chat(root, chat, words, action);
   define_generate(root, generate, action);
-  define_stat(root, stat, action);
-  define_ls(root, ls, action);
-  define_verify(root, verify, action);
+  InspectionCommands inspection(root);
   define_upgrade(root, upgrade, action);
   define_forget(root, forget, action);
   define_model_commands(root, model, action);
@@ -161,7 +137,7 @@ int run(int argc, char** argv) {
     print_error(std::string(error.what()) + " (emberkv --help, emberkv COMMAND --help)");
     return kExitUsage;
   }
-  const int code = action();
+  const int code = inspection.chosen() ? inspect(inspection) : action();
   if (std::cout.flush() || code != kExitOk) return code;
   print_error("standard output cannot be written");
   return kExitFailed;

@@ -15,18 +15,19 @@ namespace {
 template <typename Target>
 CLI::Option* add_bytes(CLI::App& app, const std::string& flag, Target& target,
                        const std::string& help, uint64_t least) {
-  return app.add_option_function<std::string>(
-         flag,
-         [flag, &target, least](const std::string& text) {
-           const std::optional<uint64_t> bytes = parse_bytes(text);
-           if (!bytes || *bytes < least) {
-             throw CLI::ValidationError(flag, "'" + text +
-                                                  "' is no size, expected for example "
-                                                  "4096, 512MiB or 20GiB");
-           }
-           target = *bytes;
-         },
-         help)
+  return app
+      .add_option_function<std::string>(
+          flag,
+          [flag, &target, least](const std::string& text) {
+            const std::optional<uint64_t> bytes = parse_bytes(text);
+            if (!bytes || *bytes < least) {
+              throw CLI::ValidationError(flag, "'" + text +
+                                                   "' is no size, expected for example "
+                                                   "4096, 512MiB or 20GiB");
+            }
+            target = *bytes;
+          },
+          help)
       ->type_name("SIZE");
 }
 
@@ -34,11 +35,11 @@ constexpr const char* kSettingsGroup = "Store";
 
 void add_limits_of_the_drive(CLI::App& app, StoreSettings& settings) {
   add_bytes(app, "--write-bytes-per-day", settings.write_bytes_per_day,
-           "Most bytes a day that blocks may wear of the drive; 0: no limit (default)", 0)
+            "Most bytes a day that blocks may wear of the drive; 0: no limit (default)", 0)
       ->group(kSettingsGroup);
   add_bytes(app, "--free-floor", settings.free_floor_bytes,
-           "Bytes of the file system that are left to others (default: 1/32 of it, at most 1GiB)",
-           0)
+            "Bytes of the file system that are left to others (default: 1/32 of it, at most 1GiB)",
+            0)
       ->group(kSettingsGroup);
 }
 
@@ -55,24 +56,31 @@ std::optional<int64_t> parse_time(std::string_view text) {
   return count * unit->second;
 }
 
-void add_max_age(CLI::App& app, StoreSettings& settings) {
-  app.add_option_function<std::string>(
-         "--max-age",
-         [&settings](const std::string& text) {
-           const std::optional<int64_t> time_us = parse_time(text);
-           if (!time_us) {
-             throw CLI::ValidationError("--max-age", "'" + text +
-                                                         "' is no time, expected for example "
-                                                         "90s, 30min, 12h or 30d");
-           }
-           settings.max_age_us = *time_us;
-         },
-         "Blocks go when nobody has used them for so long (default: no limit)")
-      ->type_name("TIME")
-      ->group(kSettingsGroup);
+template <typename Target>
+CLI::Option* add_microseconds(CLI::App& app, const std::string& flag, Target& target,
+                              const std::string& help) {
+  return app
+      .add_option_function<std::string>(
+          flag,
+          [flag, &target](const std::string& text) {
+            const std::optional<int64_t> time_us = parse_time(text);
+            if (!time_us) {
+              throw CLI::ValidationError(flag, "'" + text +
+                                                   "' is no time, expected for example "
+                                                   "90s, 30min, 12h or 30d");
+            }
+            target = *time_us;
+          },
+          help)
+      ->type_name("TIME");
 }
 
 }  // namespace
+
+CLI::Option* add_time(CLI::App& app, const std::string& flag, std::optional<int64_t>& target,
+                      const std::string& help) {
+  return add_microseconds(app, flag, target, help);
+}
 
 void add_size(CLI::App& app, const std::string& flag, uint64_t& target, const std::string& help) {
   add_bytes(app, flag, target, help, 1);
@@ -101,17 +109,19 @@ void add_store(CLI::App& app, std::string& target, EncryptionOptions& encryption
 
 void add_store_settings(CLI::App& app, StoreSettings& settings) {
   add_limits_of_the_drive(app, settings);
-  add_max_age(app, settings);
+  add_microseconds(app, "--max-age", settings.max_age_us,
+                   "Blocks go when nobody has used them for so long (default: no limit)")
+      ->group(kSettingsGroup);
   add_bytes(app, "--scrub-bytes-per-second", settings.scrub_bytes_per_second,
-           "Pace of the background proof of what is stored; 0: none (default: 8MiB)", 0)
+            "Pace of the background proof of what is stored; 0: none (default: 8MiB)", 0)
       ->group(kSettingsGroup);
   add_bytes(app, "--access-log", settings.access_log_bytes,
-           "Of the store's bytes, for a log of which blocks requests used; 0: none (default)", 0)
+            "Of the store's bytes, for a log of which blocks requests used; 0: none (default)", 0)
       ->group(kSettingsGroup);
   add_bytes(app, "--warm-up", settings.warm_up_bytes_per_second,
-           "After opening, pace of reading into RAM what the access log says was used lately; "
-           "0: none (default)",
-           0)
+            "After opening, pace of reading into RAM what the access log says was used lately; "
+            "0: none (default)",
+            0)
       ->group(kSettingsGroup);
   app.add_option_function<std::string>(
          "--eviction",

@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "store/encryption.h"
@@ -16,6 +17,10 @@ namespace ember {
 
 // A size such as 4096, 512MiB or 20GiB, 1 or more.
 void add_size(CLI::App& app, const std::string& flag, uint64_t& target, const std::string& help);
+
+// A time such as 90s, 30min, 12h or 30d, in microseconds.
+CLI::Option* add_time(CLI::App& app, const std::string& flag, std::optional<int64_t>& target,
+                      const std::string& help);
 
 // --store.
 void add_store(CLI::App& app, std::string& target);

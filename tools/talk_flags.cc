@@ -66,10 +66,11 @@ void add_engine_flags(CLI::App& app, EngineFlags& flags) {
   app.add_option("--template", flags.template_name,
                  "Chat template, as deepseek-v3 (default: found by comparing the model's)")
       ->type_name("NAME");
-  app.add_flag_callback("--thinking", [&flags] { flags.thinking = true; },
-                        "Answers begin with reasoning, where the template leaves that open");
-  app.add_flag_callback("--no-thinking", [&flags] { flags.thinking = false; },
-                        "Answers begin without reasoning");
+  app.add_flag_callback(
+      "--thinking", [&flags] { flags.thinking = true; },
+      "Answers begin with reasoning, where the template leaves that open");
+  app.add_flag_callback(
+      "--no-thinking", [&flags] { flags.thinking = false; }, "Answers begin without reasoning");
   add_attention_mode(app, flags.attention);
   app.add_option("--trace", flags.trace_file,
                  "Write what the engine did, and when, to this file, for ui.perfetto.dev")
@@ -116,16 +117,17 @@ CLI::App* add_generate(CLI::App& root, GenerateOptions& options) {
   add_engine_flags(*app, options.engine);
   add_sampling_flags(*app, options);
   CLI::Option_group* source = app->add_option_group("Prompt", "Exactly one of these");
-  source->add_option("--messages-file", options.messages_file, "JSON file of messages")
+  source->add_option("--messages-file", options.prompt.messages_file, "JSON file of messages")
       ->type_name("FILE");
-  source->add_option("--prompt", options.prompt, "Raw text")->type_name("TEXT");
-  source->add_option("--prompt-file", options.prompt_file, "File of raw text")->type_name("FILE");
+  source->add_option("--prompt", options.prompt.prompt, "Raw text")->type_name("TEXT");
+  source->add_option("--prompt-file", options.prompt.prompt_file, "File of raw text")
+      ->type_name("FILE");
   source->add_option("--input-file", options.input_file, "File with a prompt on each line")
       ->type_name("FILE");
   source->add_flag("--interactive", options.interactive,
                    "Read prompts line by line as a conversation; /clear begins anew, /exit ends");
   source->require_option(1);
-  app->add_flag("--chat", options.chat, "Wrap the raw text as a user's message");
+  app->add_flag("--chat", options.prompt.chat, "Wrap the raw text as a user's message");
   app->add_flag("!--no-cache", options.engine.use_store, "Neither read nor write the store");
   app->add_flag("--json", options.json, "Print one JSON object instead of the text");
   return app;

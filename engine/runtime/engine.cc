@@ -9,6 +9,7 @@
 #include "engine/checkpoint/model_size.h"
 #include "engine/model/forward.h"
 #include "engine/model/weights.h"
+#include "engine/runtime/namespace_entry.h"
 #include "store/ram_plan.h"
 
 namespace ember {
@@ -94,8 +95,8 @@ Result<ModelConfig> EngineImpl::read_config() const {
   const Result<ModelConfig> own = load_model_config(options_.model_path);
   if (!own.ok()) return config;
   for (const uint32_t id : own->eos_ids) {
-    const bool known = std::find(config.eos_ids.begin(), config.eos_ids.end(), id) !=
-                       config.eos_ids.end();
+    const bool known =
+        std::find(config.eos_ids.begin(), config.eos_ids.end(), id) != config.eos_ids.end();
     if (!known && id < config.vocab_size) config.eos_ids.push_back(id);
   }
   return config;
@@ -112,12 +113,10 @@ Status EngineImpl::open_model() {
     EMBER_ASSIGN(tokenizer_, Tokenizer::load(options_.model_path));
   }
   device_ = make_cpu_device({.workers = options_.workers});
-  EMBER_ASSIGN(weights_,
-               load_weights(checkpoint, config, options_.precision, *device_, progress("weights"),
-                            options_.weights));
+  EMBER_ASSIGN(weights_, load_weights(checkpoint, config, options_.precision, *device_,
+                                      progress("weights"), options_.weights));
   EMBER_ASSIGN(const BlockHash fingerprint, checkpoint->fingerprint(progress("fingerprint")));
-  layout_ =
-      model_kv_layout(config, cache_dtype, options_.block_tokens, options_.layers_per_group);
+  layout_ = model_kv_layout(config, cache_dtype, options_.block_tokens, options_.layers_per_group);
   identity_ =
       make_identity(config, fingerprint, layout_, *device_, options_.attention, options_.weights);
   return {};
@@ -138,6 +137,7 @@ Status EngineImpl::open_cache() {
   cache.encryption = options_.encryption;
   cache.layout = layout_;
   cache.name_space = identity_.name_space;
+  cache.name_space_entry = make_namespace_entry(options_.model_path, identity_);
   cache.numerics_build = identity_.numerics_build;
   cache.ram_bytes = ram_bytes;
   cache.disk_bytes = options_.disk_bytes;

@@ -102,4 +102,24 @@ Result<std::string> read_text_file(const std::string& path) {
   return Inflater().run(path, std::move(bytes));
 }
 
+Result<std::string> gzip_text(const std::string& bytes) {
+  z_stream stream = {};
+  const Error no_memory{ErrorCode::kCapacity,
+                        "zlib has no memory to pack " + std::to_string(bytes.size()) + " bytes"};
+  if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, kGzipWindow, 8, Z_DEFAULT_STRATEGY) !=
+      Z_OK) {
+    return no_memory;
+  }
+  std::string packed(deflateBound(&stream, bytes.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  const int code = deflate(&stream, Z_FINISH);
+  packed.resize(packed.size() - stream.avail_out);
+  deflateEnd(&stream);
+  if (code != Z_STREAM_END) return no_memory;
+  return packed;
+}
+
 }  // namespace ember

@@ -19,4 +19,7 @@ inline constexpr size_t kMaxTextFileBytes = size_t{256} << 20;
 // it is larger than kMaxTextFileBytes.
 Result<std::string> read_text_file(const std::string& path);
 
+// The bytes as a gzip of one member, at zlib's strongest level. Errors: kCapacity (no memory).
+Result<std::string> gzip_text(const std::string& bytes);
+
 }  // namespace ember

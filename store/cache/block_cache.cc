@@ -32,12 +32,10 @@ void add_eviction_stats(const EvictionRanks& ranks, BlockCacheStats& stats) {
 
 Result<std::unique_ptr<BlockCache>> BlockCache::open(const BlockCacheOptions& options,
                                                      Device& device) {
-  EMBER_ASSIGN(RamPlan plan,
-               plan_ram(options.ram_bytes, options.layout, options.request_tokens));
+  EMBER_ASSIGN(RamPlan plan, plan_ram(options.ram_bytes, options.layout, options.request_tokens));
   StoreParts parts;
   if (!options.store_path.empty()) {
-    EMBER_ASSIGN(DiskPlan disk,
-                 plan_disk(options.disk_bytes, options.settings.access_log_bytes));
+    EMBER_ASSIGN(DiskPlan disk, plan_disk(options.disk_bytes, options.settings.access_log_bytes));
     disk.free_floor_bytes = options.settings.free_floor_bytes;
     disk.write_bytes_per_s = options.settings.write_bytes_per_s;
     EMBER_ASSIGN(parts, StoreParts::open(options.store_path, disk, plan.memtable_bytes,
@@ -50,15 +48,15 @@ Result<std::unique_ptr<BlockCache>> BlockCache::open(const BlockCacheOptions& op
 
 Result<std::unique_ptr<BlockCacheImpl>> BlockCacheImpl::make(const BlockCacheOptions& options,
                                                              const CacheTuning& tuning,
-                                                             const RamPlan& plan,
-                                                             StoreParts parts, Device& device) {
+                                                             const RamPlan& plan, StoreParts parts,
+                                                             Device& device) {
   EMBER_ASSIGN(std::unique_ptr<DevicePool> device_pool,
                DevicePool::make(device, options.layout, plan.device_slots));
   EMBER_ASSIGN(std::unique_ptr<HostTier> host_tier,
                HostTier::make(device, options.layout, plan.host_slots));
-  return std::unique_ptr<BlockCacheImpl>(
-      new BlockCacheImpl(options, tuning, plan, std::move(parts), device, std::move(device_pool),
-                         std::move(host_tier)));
+  return std::unique_ptr<BlockCacheImpl>(new BlockCacheImpl(options, tuning, plan, std::move(parts),
+                                                            device, std::move(device_pool),
+                                                            std::move(host_tier)));
 }
 
 BlockCacheImpl::BlockCacheImpl(const BlockCacheOptions& options, const CacheTuning& tuning,
@@ -94,9 +92,8 @@ BlockCacheImpl::BlockCacheImpl(const BlockCacheOptions& options, const CacheTuni
                .tuning = tuning,
                .name_space = options.name_space,
                .numerics_build = options.numerics_build,
-               .limits = {options.settings.write_bytes_per_day,
-                          options.settings.max_age_us, plan.index_bytes,
-                          plan.staging_bytes}},
+               .limits = {options.settings.write_bytes_per_day, options.settings.max_age_us,
+                          plan.index_bytes, plan.staging_bytes}},
       restores_(context_),
       prefetcher_(context_),
       offload_(context_),
@@ -132,6 +129,7 @@ void BlockCacheImpl::adopt_store(bool asked_for) {
     if (parts_.directory != nullptr) scrubber_.remember_in(parts_.directory->path() + "/SCRUB");
     scrubber_.set_pace(options_.settings.scrub_bytes_per_second,
                        options_.settings.scrub_interval_us);
+    write_down_namespace();
     return keep_access_log();
   }
   // What people said can be read all the same.
@@ -139,6 +137,14 @@ void BlockCacheImpl::adopt_store(bool asked_for) {
   context_.disk = nullptr;
   context_.conversations = nullptr;
   parts_.disk.reset();
+}
+
+// What cannot be written down costs the text in a listing and nothing else.
+void BlockCacheImpl::write_down_namespace() {
+  const bool wanted = !options_.name_space_entry.fields.empty();
+  if (!wanted || !parts_.writable || parts_.directory == nullptr) return;
+  static_cast<void>(write_namespace_note(parts_.directory->path(), options_.name_space,
+                                         options_.name_space_entry, parts_.plan.namespaces_bytes));
 }
 
 void BlockCacheImpl::keep_access_log() {
@@ -153,8 +159,7 @@ void BlockCacheImpl::keep_access_log() {
   context_.accesses = &accesses_;
   if (options_.settings.warm_up_bytes_per_second == 0) return;
   accesses_.hold();
-  warm_up_.begin(store, options_.settings.warm_up_bytes_per_second,
-                 [this] { accesses_.let_go(); });
+  warm_up_.begin(store, options_.settings.warm_up_bytes_per_second, [this] { accesses_.let_go(); });
 }
 
 BlockCacheImpl::~BlockCacheImpl() {

@@ -89,6 +89,7 @@ class BlockCacheImpl final : public BlockCache {
                  std::unique_ptr<HostTier> host_tier);
 
   void adopt_store(bool asked_for);
+  void write_down_namespace();
   void keep_access_log();
   void pump();
   void recall_some();

@@ -23,8 +23,8 @@ Status check_target(const std::string& store, const std::string& target) {
             path + ": is there already" +
                 (path == target ? "" : ", left by a snapshot that was cut short: remove it")};
   }
-  const fs::path inner = fs::weakly_canonical(target, error).lexically_relative(
-      fs::weakly_canonical(store, error));
+  const fs::path inner =
+      fs::weakly_canonical(target, error).lexically_relative(fs::weakly_canonical(store, error));
   if (!inner.empty() && *inner.begin() != "..") {
     return {ErrorCode::kInvalidArgument, target + ": a snapshot cannot lie within its store"};
   }
@@ -49,6 +49,23 @@ Status copy_own_files(const std::string& store, const std::string& target) {
   return {};
 }
 
+// The notes, and each tokenizer's folder.
+Status copy_namespaces(const std::string& from, const std::string& to) {
+  std::error_code error;
+  if (!fs::exists(from, error)) return {};
+  EMBER_TRY(make_private_directory(nullptr, to));
+  EMBER_TRY(copy_own_files(from, to));
+  for (fs::directory_iterator it(from, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    std::error_code gone;
+    if (!it->is_directory(gone) || name.ends_with(".unfinished")) continue;
+    EMBER_TRY(make_private_directory(nullptr, to + "/" + name));
+    EMBER_TRY(copy_own_files(it->path().string(), to + "/" + name));
+    EMBER_TRY(sync_directory(nullptr, to + "/" + name));
+  }
+  return sync_directory(nullptr, to);
+}
+
 Status fill(const std::string& store, const std::string& folder, DiskTier& disk,
             Conversations* conversations) {
   EMBER_TRY(make_private_directory(nullptr, folder));
@@ -57,6 +74,7 @@ Status fill(const std::string& store, const std::string& folder, DiskTier& disk,
     EMBER_TRY(conversations->checkpoint(folder + "/conversations"));
   }
   EMBER_TRY(copy_own_files(store, folder));
+  EMBER_TRY(copy_namespaces(store + "/namespaces", folder + "/namespaces"));
   return sync_directory(nullptr, folder);
 }
 

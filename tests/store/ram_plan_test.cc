@@ -86,7 +86,7 @@ TEST(DiskPlanTest, SharesAddUp) {
     ASSERT_TRUE(plan.ok());
     EXPECT_EQ(plan->blocks_bytes + plan->ballast_bytes + plan->conversations_bytes +
                   plan->quarantine_bytes + plan->access_log_bytes + plan->shadows_bytes +
-                  kStoreFilesBytes,
+                  plan->namespaces_bytes + kStoreFilesBytes,
               disk);
     EXPECT_GT(plan->ballast_bytes, plan_epochs(plan->blocks_bytes).epoch_bytes);
     EXPECT_EQ(plan->access_log_bytes, log_bytes);

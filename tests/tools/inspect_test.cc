@@ -1,6 +1,7 @@
 // stat, ls and verify: what they tell of a store, and that they only read.
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "base/prng.h"
@@ -20,6 +21,15 @@ class InspectTest : public CommandLineTest {
     const CommandResult result = emberkv({command, "--json", "--store", store_});
     EXPECT_EQ(result.exit_code, exit_code) << result.errors << result.output;
     return Json::parse(result.output);
+  }
+  // A line of a command's output, from 0.
+  std::string line_of(const std::vector<std::string>& words, size_t number) {
+    const CommandResult result = emberkv(words);
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    std::istringstream lines(result.output);
+    std::string line;
+    for (size_t i = 0; i <= number; ++i) std::getline(lines, line);
+    return line;
   }
   // The file of the most bytes below the store whose name ends with `ending`.
   std::string largest(const std::string& ending) {
@@ -84,7 +94,7 @@ TEST_F(InspectTest, ConversationsAreListed) {
   ASSERT_EQ(emberkv({"chat", "--model", model(), "--store", store_, "--max-tokens", "2"}, "Hello\n")
                 .exit_code,
             0);
-  const CommandResult result = emberkv({"ls", "--conversations", "--json", "--store", store_});
+  const CommandResult result = emberkv({"conversations", "list", "--json", "--store", store_});
   const Json row = Json::parse(result.output);
   EXPECT_EQ(row.at("turns"), 1);
   EXPECT_EQ(row.at("conversation").get<std::string>().size(), 16u);
@@ -102,11 +112,195 @@ TEST_F(InspectTest, VerifyOfAnIntactStoreReadsEveryGroup) {
   EXPECT_EQ(verify.at("unreachable"), 0);
 }
 
+TEST_F(InspectTest, APartCanBeVerifiedAlone) {
+  const Json rows = Json::parse(line_of({"ls", "--json", "--limit", "1", "--store", store_}, 0));
+  const CommandResult one = emberkv({"verify", "--json", "--sample", "2", "--store", store_});
+  EXPECT_EQ(Json::parse(one.output).at("blocks"), 2);
+  EXPECT_EQ(Json::parse(one.output).at("whole"), false);
+  const std::string root = rows.at("hash");
+  const CommandResult all =
+      emberkv({"verify", "--json", "--prefix", root.substr(0, 20), "--store", store_});
+  const Json stat = inspect("stat");
+  EXPECT_EQ(Json::parse(all.output).at("blocks"),
+            stat.at("blocks").get<uint64_t>() + stat.at("tails").get<uint64_t>());
+}
+
+TEST_F(InspectTest, BlocksAreShownWithTheTextOfTheStoresTokenizer) {
+  const CommandResult result = emberkv({"ls", "--json", "--limit", "0", "--store", store_});
+  std::istringstream lines(result.output);
+  std::string text;
+  for (std::string line; std::getline(lines, line);) {
+    text += Json::parse(line).at("text").get<std::string>();
+  }
+  EXPECT_NE(text.find(prompt_.substr(0, 500)), std::string::npos) << text;
+  const CommandResult bare =
+      emberkv({"ls", "--json", "--no-text", "--limit", "1", "--store", store_});
+  EXPECT_FALSE(Json::parse(bare.output).contains("text"));
+}
+
+TEST_F(InspectTest, LsSortsFiltersAndStreams) {
+  const auto count = [this](std::vector<std::string> flags) {
+    std::vector<std::string> words = {"ls", "--json", "--limit", "0", "--store", store_};
+    words.insert(words.end(), flags.begin(), flags.end());
+    const CommandResult result = emberkv(words);
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return std::count(result.output.begin(), result.output.end(), '\n');
+  };
+  const Json stat = inspect("stat");
+  const auto blocks = stat.at("blocks").get<int64_t>();
+  const auto tails = stat.at("tails").get<int64_t>();
+  EXPECT_EQ(count({}), blocks + tails);
+  for (const char* order : {"none", "age", "hits", "bytes", "tokens"}) {
+    EXPECT_EQ(count({"--sort", order}), blocks + tails) << order;
+  }
+  EXPECT_EQ(count({"--tails"}), tails);
+  EXPECT_EQ(count({"--blocks", "--tier", "disk", "--sort", "none"}), blocks);
+  EXPECT_EQ(count({"--tier", "host"}), 0);
+  EXPECT_EQ(count({"--scope", "acme"}), 0);
+  EXPECT_EQ(count({"--unused-for", "1h"}), tails) << "the use of a tail is not written down";
+  EXPECT_EQ(emberkv({"ls", "--sort", "colour", "--store", store_}).exit_code, 2);
+  EXPECT_EQ(emberkv({"ls", "--prefix", "xyz", "--store", store_}).exit_code, 1);
+}
+
+TEST_F(InspectTest, ShowDescribesABlockWhole) {
+  const Json row = Json::parse(line_of({"ls", "--json", "--limit", "2", "--store", store_}, 1));
+  const std::string hash = row.at("hash");
+  const CommandResult result = emberkv({"show", hash.substr(0, 24), "--json", "--store", store_});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const Json show = Json::parse(result.output);
+  EXPECT_EQ(show.at("hash"), hash);
+  EXPECT_EQ(show.at("good"), true);
+  EXPECT_EQ(show.at("tokens").size(), 64u);
+  EXPECT_EQ(show.at("text"), row.at("text"));
+  EXPECT_EQ(show.at("values").at("count"), 64 * 6 * 160);
+  EXPECT_EQ(show.at("values").at("nan"), 0);
+  uint64_t counted = 0;
+  for (const Json& bin : show.at("values").at("histogram")) counted += bin.get<uint64_t>();
+  EXPECT_EQ(counted, 64u * 6 * 160);
+  EXPECT_EQ(emberkv({"show", hash, "--store", store_}).exit_code, 0);
+  expect_refused(emberkv({"show", "0123456789abcdef0123", "--store", store_}),
+                 {"0123456789abcdef"});
+}
+
+TEST_F(InspectTest, ADamagedGroupIsNamedByShow) {
+  const std::string blob = largest(".blob");
+  flip_byte(blob, fs::file_size(blob) / 2);
+  uint64_t damaged = 0;
+  const CommandResult rows =
+      emberkv({"ls", "--json", "--no-text", "--limit", "0", "--store", store_});
+  std::istringstream lines(rows.output);
+  for (std::string line; std::getline(lines, line);) {
+    const std::string hash = Json::parse(line).at("hash");
+    const CommandResult result = emberkv({"show", hash, "--json", "--store", store_});
+    const Json show = Json::parse(result.output);
+    EXPECT_EQ(result.exit_code, show.at("good") == true ? 0 : 1);
+    damaged += show.at("good") == true ? 0u : 1u;
+  }
+  EXPECT_EQ(damaged, 1u);
+}
+
+TEST_F(InspectTest, TreeAndDuAddUpToTheStore) {
+  const Json stat = inspect("stat");
+  const Json tree = Json::parse(line_of({"tree", "--json", "--store", store_}, 0));
+  EXPECT_EQ(tree.at("tokens"), stat.at("tokens"));
+  EXPECT_EQ(tree.at("stored_bytes"), stat.at("stored_bytes"));
+  EXPECT_EQ(tree.at("depth"), 0);
+  for (const char* by : {"prefix", "scope", "namespace"}) {
+    const Json du = Json::parse(line_of({"du", "--by", by, "--json", "--store", store_}, 0));
+    EXPECT_EQ(du.at("stored_bytes"), stat.at("stored_bytes")) << by;
+    EXPECT_TRUE(du.contains(by));
+  }
+  const std::string text = emberkv({"tree", "--store", store_}).output;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
+}
+
+TEST_F(InspectTest, ExplainAgreesWithWhatARunThenRestores) {
+  const std::string known = prompt_.substr(0, prompt_.size() / 2);
+  const std::string other = known + some_text(77, 3);
+  const CommandResult result = emberkv({"explain", "--prompt", other, "--json", "--store", store_});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const Json explain = Json::parse(result.output);
+  EXPECT_EQ(explain.at("end"), "differs");
+  EXPECT_GT(explain.at("hit_tokens"), 64);
+  EXPECT_NE(explain.at("prompt_text"), explain.at("stored_text"));
+  const CommandResult run = emberkv([&] {
+    std::vector<std::string> words = generate_command(store_, other, 1);
+    words.insert(words.end(), {"--restore", "always"});
+    return words;
+  }());
+  const Json answer = Json::parse(run.output);
+  EXPECT_EQ(explain.at("prompt_tokens"), answer.at("prompt_tokens"));
+  EXPECT_EQ(explain.at("hit_tokens"), answer.at("restored_tokens").at("disk"));
+  EXPECT_EQ(explain.at("computed_tokens"), answer.at("computed_tokens"));
+}
+
+TEST_F(InspectTest, ExplainNamesTheFieldThatDiffers) {
+  const std::string other = folder_ / "other";
+  std::vector<std::string> words = generate_command(other, "Once upon a time", 1);
+  words.insert(words.end(), {"--cache-dtype", "fp8"});
+  ASSERT_EQ(emberkv(words).exit_code, 0);
+  words = generate_command(other, prompt_, 1);
+  ASSERT_EQ(emberkv(words).exit_code, 0);
+  // Two namespaces; the one that is asked about knows nothing of the prompt.
+  const std::vector<std::string> du = {"du", "--by", "namespace", "--json", "--store", other};
+  const std::string knows = Json::parse(line_of(du, 0)).at("namespace");
+  const std::string asked = Json::parse(line_of(du, 1)).at("namespace");
+  const CommandResult result =
+      emberkv({"explain", "--prompt", prompt_, "--namespace", asked, "--json", "--store", other});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const Json explain = Json::parse(result.output);
+  EXPECT_LT(explain.at("hit_tokens"), 64);
+  const Json& rival = explain.at("other_namespace");
+  EXPECT_EQ(rival.at("namespace"), knows);
+  std::set<std::string> fields;
+  for (const Json& one : rival.at("differs")) fields.insert(one.at("field"));
+  EXPECT_TRUE(fields.contains("cache_dtype")) << rival.dump();
+  EXPECT_FALSE(fields.contains("weights")) << rival.dump();
+}
+
+TEST_F(InspectTest, ExplainTellsWhatTheTemplateDrops) {
+  const std::string messages = write("messages.json", R"([{"role": "user", "content": "Hello"},
+      {"role": "assistant", "content": "</think>Yes", "reasoning_content": "I think so"},
+      {"role": "user", "content": "Again"}])");
+  const CommandResult result =
+      emberkv({"explain", "--messages-file", messages, "--json", "--store", store_});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_FALSE(Json::parse(result.output).at("dropped").empty()) << result.output;
+}
+
+TEST_F(InspectTest, AConversationIsShownAndExplained) {
+  ASSERT_EQ(emberkv({"chat", "--model", model(), "--store", store_, "--max-tokens", "4", "--system",
+                     "Be kind."},
+                    "Hello\nAnd now?\n")
+                .exit_code,
+            0);
+  const CommandResult result =
+      emberkv({"conversations", "show", "last", "--json", "--ids", "--store", store_});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const Json talk = Json::parse(result.output);
+  EXPECT_EQ(talk.at("system"), "Be kind.");
+  ASSERT_EQ(talk.at("turns").size(), 2u);
+  EXPECT_EQ(talk.at("turns")[0].at("user"), "Hello");
+  EXPECT_EQ(talk.at("turns")[1].at("answer_ids").size(), talk.at("turns")[1].at("answer_tokens"));
+  EXPECT_TRUE(talk.at("turns")[0].contains("answer"));
+  const CommandResult why =
+      emberkv({"explain", "--conversation", "last", "--json", "--store", store_});
+  const Json explain = Json::parse(why.output);
+  EXPECT_EQ(explain.at("end"), "whole") << why.output;
+  EXPECT_EQ(explain.at("computed_tokens"), 1);
+  EXPECT_EQ(emberkv({"conversations", "show", "last", "--store", store_}).exit_code, 0);
+  expect_refused(emberkv({"conversations", "show", "0000000000000000", "--store", store_}),
+                 {"0000000000000000"});
+}
+
 TEST_F(InspectTest, InspectionOnlyReads) {
   const auto before = snapshot(store_);
   inspect("stat");
   inspect("verify");
+  inspect("tree");
+  inspect("du");
   emberkv({"ls", "--store", store_});
+  emberkv({"explain", "--prompt", prompt_, "--store", store_});
   EXPECT_TRUE(snapshot(store_) == before);
 }
 

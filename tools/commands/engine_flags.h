@@ -36,8 +36,8 @@ struct EngineFlags {
   WeightForm weights = WeightForm::kStored;
   std::optional<DType> cache_dtype;  // absent: bf16
   std::string config;                // empty: the model's own config.json
-  std::string template_name;     // empty: chosen by comparison
-  std::optional<bool> thinking;  // without a value as the template has it
+  std::string template_name;         // empty: chosen by comparison
+  std::optional<bool> thinking;      // without a value as the template has it
 };
 
 // Opens the engine and warns of a store that cannot be used as asked. Errors: those of

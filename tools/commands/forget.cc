@@ -7,9 +7,9 @@
 #include "base/bytes.h"
 #include "store/disk_plan.h"
 #include "store/ram_plan.h"
+#include "store/store_reader.h"
 #include "tools/commands/engine_flags.h"
 #include "tools/commands/exit_code.h"
-#include "tools/commands/store_view.h"
 
 namespace ember {
 namespace {
@@ -18,14 +18,13 @@ constexpr uint64_t kMemtableBytes = 8u << 20;
 constexpr uint64_t kCacheBytes = 8u << 20;
 
 Result<ForgetReport> look_only(const std::string& path, const ForgetOptions& options) {
-  EMBER_ASSIGN(const StoreView view, StoreView::open(path, options.encryption));
-  return forget_scope(view.directory.get(), *view.disk, view.conversations.get(),
-                      options.request);
+  EMBER_ASSIGN(const RestingParts view, RestingParts::open(path, options.encryption));
+  return forget_scope(view.directory.get(), *view.disk, view.conversations.get(), options.request);
 }
 
 Result<ForgetReport> forget(const std::string& path, const ForgetOptions& options) {
   // First whether there is one: opening to write would make it.
-  EMBER_TRY(StoreView::open(path, options.encryption));
+  EMBER_TRY(RestingParts::open(path, options.encryption));
   EMBER_ASSIGN(const std::unique_ptr<StoreDirectory> directory,
                StoreDirectory::open(path, options.encryption));
   if (directory->read_only()) {
@@ -86,9 +85,9 @@ void print_text(const ForgetReport& report, const ForgetRequest& request, std::o
 }  // namespace
 
 Result<int> run_forget(const ForgetOptions& options, std::ostream& out) {
-  const std::string path = store_path_of(options.store);
-  EMBER_ASSIGN(const ForgetReport report, options.request.dry_run ? look_only(path, options)
-                                                                  : forget(path, options));
+  const std::string path = options.store.empty() ? default_store_path() : options.store;
+  EMBER_ASSIGN(const ForgetReport report,
+               options.request.dry_run ? look_only(path, options) : forget(path, options));
   if (options.json) {
     print_json(report, options.request, out);
   } else {

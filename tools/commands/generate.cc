@@ -15,42 +15,6 @@
 namespace ember {
 namespace {
 
-// The prompt as the user gave it, before there is a tokenizer: cheap to check, so checked first.
-struct PromptSource {
-  ChatInput input;  // without messages: `raw` is the prompt
-  std::string raw;
-};
-
-Result<PromptSource> read_prompt(const GenerateOptions& options) {
-  PromptSource source;
-  if (options.messages_file) {
-    EMBER_ASSIGN(const std::string json, read_text_file(*options.messages_file));
-    Result<ChatInput> input = parse_messages(json);
-    if (!input) {
-      return Error{input.error().code, *options.messages_file + ": " + input.error().message};
-    }
-    source.input = std::move(input).value();
-    return source;
-  }
-  if (options.prompt) {
-    source.raw = *options.prompt;
-  } else {
-    EMBER_ASSIGN(source.raw, read_text_file(*options.prompt_file));
-  }
-  if (options.chat) source.input.messages = {Message{"user", std::move(source.raw)}};
-  return source;
-}
-
-Result<std::vector<TokenId>> tokenize_prompt(Engine& engine, const PromptSource& source,
-                                             const EngineFlags& flags) {
-  Tokenizer& tokenizer = engine.tokenizer();
-  if (source.input.messages.empty()) return tokenizer.encode(source.raw, tokenizer.adds_bos());
-  EMBER_ASSIGN(const auto chat_template,
-               ChatTemplate::choose(tokenizer, flags.template_name, flags.thinking));
-  EMBER_ASSIGN(const RenderedPrompt prompt, chat_template->render(source.input, true));
-  return tokenizer.encode(prompt.text);
-}
-
 // One request, streamed to `out` unless JSON is asked for. Errors: of the request.
 Result<GenerateReport> answer(Engine& engine, const GenerateOptions& options,
                               std::vector<TokenId> prompt, Progress& progress, std::ostream& out) {
@@ -101,6 +65,11 @@ void print_report(Engine& engine, GenerateReport& report, std::ostream& out) {
   out << generate_json(report) << std::endl;
 }
 
+Result<PromptTokens> tokens_of(Engine& engine, const PromptSource& source,
+                               const EngineFlags& flags) {
+  return tokenize_prompt(engine.tokenizer(), source, flags.template_name, flags.thinking);
+}
+
 // A prompt a line, in order; blank lines are skipped.
 Status answer_file(Engine& engine, const GenerateOptions& options, const std::string& text,
                    Progress& progress, std::ostream& out) {
@@ -111,9 +80,9 @@ Status answer_file(Engine& engine, const GenerateOptions& options, const std::st
     if (!options.json) out << "Prompt: " << line << "\nCompletion: " << std::flush;
     PromptSource source;
     source.input.messages = {Message{"user", line}};
-    EMBER_ASSIGN(std::vector<TokenId> prompt,
-                 tokenize_prompt(engine, source, options.engine));
-    EMBER_ASSIGN(GenerateReport report, answer(engine, options, std::move(prompt), progress, out));
+    EMBER_ASSIGN(PromptTokens prompt, tokens_of(engine, source, options.engine));
+    EMBER_ASSIGN(GenerateReport report,
+                 answer(engine, options, std::move(prompt.ids), progress, out));
     if (options.json) {
       print_report(engine, report, out);
     } else {
@@ -133,7 +102,7 @@ Status run_generate(const GenerateOptions& options, const ForeignCommand& foreig
   if (options.input_file) {
     EMBER_ASSIGN(prompts, read_text_file(*options.input_file));
   } else if (!options.interactive) {
-    EMBER_ASSIGN(source, read_prompt(options));
+    EMBER_ASSIGN(source, read_prompt(options.prompt));
   }
   Progress progress;
   EMBER_ASSIGN(const std::unique_ptr<Engine> engine,
@@ -148,10 +117,10 @@ Status run_generate(const GenerateOptions& options, const ForeignCommand& foreig
   }
   if (options.input_file) return answer_file(*engine, options, prompts, progress, out);
   const int64_t opened_us = system_clock().now_us();
-  EMBER_ASSIGN(std::vector<TokenId> prompt,
-               tokenize_prompt(*engine, source, options.engine));
+  EMBER_ASSIGN(PromptTokens prompt, tokens_of(*engine, source, options.engine));
   const int64_t tokenize_us = system_clock().now_us() - opened_us;
-  EMBER_ASSIGN(GenerateReport report, answer(*engine, options, std::move(prompt), progress, out));
+  EMBER_ASSIGN(GenerateReport report,
+               answer(*engine, options, std::move(prompt.ids), progress, out));
   report.before_us += tokenize_us;
   make_durable(*engine, options.engine);
   if (options.json) print_report(*engine, report, out);

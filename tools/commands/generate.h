@@ -16,18 +16,16 @@
 #include "base/result.h"
 #include "tools/commands/engine_flags.h"
 #include "tools/commands/holding.h"
+#include "tools/commands/prompt_source.h"
 
 namespace ember {
 
 struct GenerateOptions {
   EngineFlags engine;
-  // Exactly one of the five.
-  std::optional<std::string> messages_file;
-  std::optional<std::string> prompt;
-  std::optional<std::string> prompt_file;
+  // Exactly one of the three.
+  PromptFlags prompt;
   std::optional<std::string> input_file;  // a prompt a line, each a user's message
   bool interactive = false;               // prompts from `in`, as one conversation
-  bool chat = false;  // wrap prompt or prompt_file as a user's message
   uint32_t max_tokens = 256;
   float temperature = 0;
   uint64_t seed = 1;

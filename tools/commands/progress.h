@@ -1,6 +1,6 @@
 // Progress: a bar on standard error while something long runs, only when that is a terminal.
 //
-// Journey    none; shown while weights load, prompts prefill and stores are verified
+// Journey    none; shown while weights load, prompts prefill and stores are read or verified
 // Invariant  writes nothing at all unless it goes to a terminal
 // Threads    one
 #pragma once
@@ -9,11 +9,14 @@
 #include <string>
 #include <string_view>
 
+#include "tools/commands/command_context.h"
+
 namespace ember {
 
 class Progress {
  public:
   Progress();  // on standard error
+  explicit Progress(CommandIo& io) : Progress(io.err, io.progress) {}
   Progress(std::ostream& out, bool enabled) : out_(out), enabled_(enabled) {}
   ~Progress() { clear(); }
   Progress(const Progress&) = delete;

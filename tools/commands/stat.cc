@@ -1,26 +1,29 @@
-// stat: counts records, tails, conversations and bytes of a store at rest.
+// stat: counts records, tails, conversations and bytes of a store.
 #include "tools/commands/stat.h"
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
-#include <string_view>
 
 #include "base/bytes.h"
 #include "tools/commands/engine_flags.h"
 #include "tools/commands/exit_code.h"
-#include "tools/commands/store_view.h"
+#include "tools/commands/text_form.h"
 
 namespace ember {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 struct StoreSummary {
-  std::string path;
-  bool encrypted = false;
-  int holder_pid = 0;
+  StoreFacts facts;
+  std::optional<BlockCacheStats> live;
   uint64_t blocks = 0;
   uint64_t tails = 0;
   uint64_t tokens = 0;
+  uint64_t hits = 0;
+  uint64_t holes = 0;
   uint64_t namespaces = 0;
   uint64_t conversations = 0;
   uint64_t epochs = 0;
@@ -32,7 +35,6 @@ struct StoreSummary {
   uint64_t unreadable_records = 0;
   uint64_t quarantined = 0;
   uint64_t quarantine_bytes = 0;
-  std::string health;
 
   double ratio() const {
     return stored_bytes == 0 ? 0
@@ -40,120 +42,198 @@ struct StoreSummary {
   }
 };
 
-Result<StoreSummary> summarise(const std::string& path, const EncryptionOptions& encryption) {
-  EMBER_ASSIGN(const StoreView view, StoreView::open(path, encryption));
-  EMBER_ASSIGN(const DiskTier::Listing listing, view.disk->list());
-  EMBER_ASSIGN(const Conversations::TailListing tails, view.conversations->list_tails());
-  EMBER_ASSIGN(const std::vector<Conversation> heads, view.conversations->list());
+Result<StoreSummary> summarise(StoreReader& reader) {
   StoreSummary summary;
   std::set<NamespaceHash> namespaces;
-  const auto count = [&](const BlockRecord& record) {
-    namespaces.insert(record.name_space);
-    summary.tokens += record.tokens.size();
-    summary.raw_bytes += record.raw_bytes();
-    summary.stored_bytes += record.stored_bytes();
+  const auto count = [&](const BlockSight& sight) {
+    namespaces.insert(sight.record.name_space);
+    summary.tokens += sight.record.tokens.size();
+    summary.raw_bytes += sight.record.raw_bytes();
+    summary.stored_bytes += sight.record.stored_bytes();
+    summary.hits += sight.touch.hits;
+    summary.holes += sight.place.damaged ? 1 : 0;
+    return true;
   };
-  for (const RecordRow& row : listing.records) count(row.first);
-  for (const BlockRecord& record : tails.records) count(record);
-  summary.path = path;
-  summary.encrypted = encryption.on;
-  summary.holder_pid = view.directory->holder_pid();
-  summary.blocks = listing.records.size();
-  summary.tails = tails.records.size();
+  EMBER_ASSIGN(const StoreReader::Walked walked, reader.walk(count));
+  EMBER_ASSIGN(const std::vector<Conversation> heads, reader.conversations().list());
+  summary.facts = reader.facts();
+  const std::string& path = summary.facts.path;
+  summary.blocks = walked.blocks;
+  summary.tails = walked.tails;
   summary.namespaces = namespaces.size();
   summary.conversations = heads.size();
-  const DiskTierStats disk = view.disk->stats();
-  summary.epochs = disk.epochs;
-  summary.health = disk.health;
-  const std::string obstacle = why_not_writable(path);
-  if (summary.health == "ok" && !obstacle.empty()) summary.health = "reading only: " + obstacle;
-  const std::string open_to_others = view.directory->open_to_others();
-  if (summary.health == "ok" && !open_to_others.empty()) summary.health = open_to_others;
+  summary.epochs = reader.disk_stats().epochs;
   summary.disk_bytes = directory_bytes(path);
   summary.blocks_bytes = directory_bytes(path + "/blocks");
   summary.conversations_bytes = directory_bytes(path + "/conversations");
-  summary.unreadable_records = listing.unreadable + tails.unreadable;
-  summary.quarantined = view.quarantine->stats().records;
-  summary.quarantine_bytes = view.quarantine->stats().bytes;
+  summary.unreadable_records = walked.unreadable;
+  const QuarantineStats quarantine = reader.quarantine_stats();
+  summary.quarantined = quarantine.records;
+  summary.quarantine_bytes = quarantine.bytes;
+  summary.live = reader.live_stats();
   return summary;
 }
 
-void print_json(const StoreSummary& summary, std::ostream& out) {
-  const nlohmann::ordered_json json = {{"path", summary.path},
-                                       {"state", "ok"},
-                                       {"version", kStoreVersion},
-                                       {"encrypted", summary.encrypted},
-                                       {"holder_pid", summary.holder_pid},
-                                       {"blocks", summary.blocks},
-                                       {"tails", summary.tails},
-                                       {"tokens", summary.tokens},
-                                       {"namespaces", summary.namespaces},
-                                       {"conversations", summary.conversations},
-                                       {"epochs", summary.epochs},
-                                       {"raw_bytes", summary.raw_bytes},
-                                       {"stored_bytes", summary.stored_bytes},
-                                       {"compression_ratio", summary.ratio()},
-                                       {"disk_bytes", summary.disk_bytes},
-                                       {"blocks_bytes", summary.blocks_bytes},
-                                       {"conversations_bytes", summary.conversations_bytes},
-                                       {"unreadable_records", summary.unreadable_records},
-                                       {"quarantined", summary.quarantined},
-                                       {"quarantine_bytes", summary.quarantine_bytes},
-                                       {"health", summary.health}};
-  out << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
+Json live_json(const BlockCacheStats& live) {
+  Json json = {{"loading", live.loading},
+               {"committed_blocks", live.committed_blocks},
+               {"offloaded_blocks", live.offloaded_blocks},
+               {"durable_blocks", live.durable_blocks},
+               {"waiting_blocks", live.waiting_blocks},
+               {"offload_failures", live.offload_failures},
+               {"evicted_blocks", live.evicted_blocks},
+               {"damaged_blocks", live.damaged_blocks},
+               {"late_blocks", live.late_blocks},
+               {"read_errors", live.read_errors},
+               {"dedup_mismatch", live.dedup_mismatch},
+               {"stranded", live.stranded},
+               {"holes", live.holes},
+               {"pinned_blocks", live.pinned_blocks},
+               {"scrubbed_blocks", live.scrubbed_blocks},
+               {"accepted_bytes", live.accepted_bytes},
+               {"written_bytes", live.written_bytes},
+               {"disk_limit_bytes", live.disk_limit_bytes},
+               {"free_bytes", live.free_bytes},
+               {"index_bytes", live.index_bytes}};
+  for (size_t i = 0; i < kTierCount; ++i) {
+    json["tiers"][std::string(tier_name(static_cast<Tier>(i)))] = {
+        {"blocks", live.blocks[i]},
+        {"capacity_blocks", live.capacity_blocks[i]},
+        {"restored_tokens", live.restored_tokens[i]}};
+  }
+  return json;
 }
 
-void print_table(const StoreSummary& summary, std::ostream& out) {
-  const auto row = [&out](std::string_view name, const std::string& value) {
-    char line[256];
-    std::snprintf(line, sizeof line, "%-16.*s %s", static_cast<int>(name.size()), name.data(),
-                  value.c_str());
-    out << line << '\n';
-  };
-  char ratio[32];
-  std::snprintf(ratio, sizeof ratio, "%.2f", summary.ratio());
-  row("store", summary.path);
-  row("version", std::to_string(kStoreVersion));
-  row("encrypted", summary.encrypted ? "yes" : "no");
-  row("health", summary.health);
-  if (summary.holder_pid != 0) {
-    row("held by", "process " + std::to_string(summary.holder_pid) + "; as of its last flush");
+void print_json(const StoreSummary& summary, std::ostream& out) {
+  const StoreFacts& facts = summary.facts;
+  Json json = {{"path", facts.path},
+               {"state", "ok"},
+               {"version", facts.version},
+               {"encrypted", facts.encrypted},
+               {"live", facts.live},
+               {"holder_pid", facts.holder_pid},
+               {"as_of_unix_us", facts.as_of_unix_us},
+               {"blocks", summary.blocks},
+               {"tails", summary.tails},
+               {"tokens", summary.tokens},
+               {"hits", summary.hits},
+               {"holes", summary.holes},
+               {"namespaces", summary.namespaces},
+               {"conversations", summary.conversations},
+               {"epochs", summary.epochs},
+               {"raw_bytes", summary.raw_bytes},
+               {"stored_bytes", summary.stored_bytes},
+               {"compression_ratio", summary.ratio()},
+               {"disk_bytes", summary.disk_bytes},
+               {"blocks_bytes", summary.blocks_bytes},
+               {"conversations_bytes", summary.conversations_bytes},
+               {"unreadable_records", summary.unreadable_records},
+               {"quarantined", summary.quarantined},
+               {"quarantine_bytes", summary.quarantine_bytes},
+               {"health", facts.health}};
+  if (summary.live) json["holder"] = live_json(*summary.live);
+  out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+}
+
+class Rows {
+ public:
+  explicit Rows(CommandIo& io) : io_(io) {}
+  void row(const std::string& name, const std::string& value) {
+    const std::string line =
+        name + std::string(name.size() < 16 ? 16 - name.size() : 0, ' ') + ' ' + value;
+    io_.out << line << '\n';
   }
-  row("blocks", std::to_string(summary.blocks));
-  row("tails", std::to_string(summary.tails));
-  row("tokens", std::to_string(summary.tokens));
-  row("namespaces", std::to_string(summary.namespaces));
-  row("conversations", std::to_string(summary.conversations));
-  row("epochs", std::to_string(summary.epochs));
-  row("latents", human_bytes(summary.raw_bytes) + " as " + human_bytes(summary.stored_bytes) +
-                     ", " + ratio + " times smaller");
-  row("on disk", human_bytes(summary.disk_bytes) + " (blocks " + human_bytes(summary.blocks_bytes) +
-                     ", conversations " + human_bytes(summary.conversations_bytes) + ")");
-  row("unreadable", std::to_string(summary.unreadable_records) + " records");
-  row("in quarantine", std::to_string(summary.quarantined) + " records, " +
-                           human_bytes(summary.quarantine_bytes));
-  out << std::flush;
+
+ private:
+  CommandIo& io_;
+};
+
+std::string decimal(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", value);
+  return text;
+}
+
+// Of the process that holds the store, since it was opened.
+void print_live(const BlockCacheStats& live, Rows& rows) {
+  for (size_t i = 0; i < kTierCount; ++i) {
+    if (live.capacity_blocks[i] == 0 && live.blocks[i] == 0) continue;
+    const std::string most =
+        live.capacity_blocks[i] == 0 ? "" : " of " + grouped(live.capacity_blocks[i]);
+    rows.row("in " + std::string(tier_name(static_cast<Tier>(i))),
+             grouped(live.blocks[i]) + most + " blocks, " + grouped(live.restored_tokens[i]) +
+                 " tokens restored");
+  }
+  rows.row("to the disk", grouped(live.durable_blocks) + " blocks durable, " +
+                              grouped(live.waiting_blocks) + " on their way, " +
+                              grouped(live.offload_failures) + " failed");
+  if (live.accepted_bytes > 0) {
+    rows.row("written", human_bytes(live.written_bytes) + " for " +
+                            human_bytes(live.accepted_bytes) + " of blocks (" +
+                            decimal(static_cast<double>(live.written_bytes) /
+                                    static_cast<double>(live.accepted_bytes)) +
+                            " times)");
+  }
+  rows.row("evicted", grouped(live.evicted_blocks) + " blocks");
+  rows.row("misses", grouped(live.damaged_blocks) + " damaged, " + grouped(live.late_blocks) +
+                         " late, " + grouped(live.read_errors) + " unreadable blocks");
+  rows.row("limit", human_bytes(live.disk_limit_bytes) + ", " + human_bytes(live.free_bytes) +
+                        " free on the drive");
+}
+
+void print_table(const StoreSummary& summary, CommandIo& io) {
+  const StoreFacts& facts = summary.facts;
+  Rows rows(io);
+  rows.row("store", facts.path);
+  rows.row("version", std::to_string(facts.version));
+  rows.row("encrypted", facts.encrypted ? "yes" : "no");
+  rows.row("health", facts.health);
+  if (facts.holder_pid != 0) {
+    rows.row("held by", "process " + std::to_string(facts.holder_pid) +
+                            (facts.live ? "" : "; as of flush " + time_text(facts.as_of_unix_us)));
+  }
+  rows.row("blocks", grouped(summary.blocks));
+  rows.row("tails", grouped(summary.tails));
+  rows.row("tokens", grouped(summary.tokens));
+  rows.row("hits", grouped(summary.hits));
+  rows.row("namespaces", grouped(summary.namespaces));
+  rows.row("conversations", grouped(summary.conversations));
+  rows.row("epochs", grouped(summary.epochs));
+  rows.row("latents", human_bytes(summary.raw_bytes) + " as " + human_bytes(summary.stored_bytes) +
+                          ", " + decimal(summary.ratio()) + " times smaller");
+  rows.row("on disk", human_bytes(summary.disk_bytes) + " (blocks " +
+                          human_bytes(summary.blocks_bytes) + ", conversations " +
+                          human_bytes(summary.conversations_bytes) + ")");
+  rows.row("unreadable", grouped(summary.unreadable_records) + " records");
+  rows.row("in quarantine",
+           grouped(summary.quarantined) + " records, " + human_bytes(summary.quarantine_bytes));
+  if (summary.holes > 0) rows.row("holes", grouped(summary.holes) + " blocks to be healed");
+  if (summary.live) print_live(*summary.live, rows);
+  io.out << std::flush;
 }
 
 }  // namespace
 
-Result<int> run_stat(const StatOptions& options, std::ostream& out) {
-  const std::string path = store_path_of(options.store);
-  const Result<StoreSummary> summary = summarise(path, options.encryption);
-  if (!summary) {
-    if (!options.json) return summary.error();
-    const nlohmann::ordered_json json = {
-        {"path", path}, {"state", "unusable"}, {"reason", summary.error().message}};
-    out << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
-    print_error(summary.error().message);
-    return kExitFailed;
+Result<int> run_stat(const StatOptions& options, CommandContext& context) {
+  const Result<StoreSummary> summary = [&]() -> Result<StoreSummary> {
+    EMBER_ASSIGN(const std::shared_ptr<StoreReader> reader, context.open_reader(options.store));
+    return summarise(*reader);
+  }();
+  if (summary) {
+    if (options.json) {
+      print_json(*summary, context.io.out);
+    } else {
+      print_table(*summary, context.io);
+    }
+    return kExitOk;
   }
-  if (options.json) {
-    print_json(*summary, out);
-  } else {
-    print_table(*summary, out);
-  }
-  return kExitOk;
+  if (!options.json) return summary.error();
+  const Json json = {{"path", options.store.resolved()},
+                     {"state", "unusable"},
+                     {"reason", summary.error().message}};
+  context.io.out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+  print_error(context.io.err, summary.error().message);
+  return kExitFailed;
 }
 
 }  // namespace ember

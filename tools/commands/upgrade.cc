@@ -6,7 +6,6 @@
 #include "store/store_directory.h"
 #include "tools/commands/engine_flags.h"
 #include "tools/commands/exit_code.h"
-#include "tools/commands/store_view.h"
 
 namespace ember {
 namespace {
@@ -87,7 +86,7 @@ Result<std::vector<Migration>> plan_upgrade(uint32_t from, uint32_t to,
 }
 
 Result<int> run_upgrade(const UpgradeOptions& options, std::ostream& out) {
-  const std::string path = store_path_of(options.store);
+  const std::string path = options.store.empty() ? default_store_path() : options.store;
   Result<Upgrade> upgrade = find_upgrade(path);
   Status status = upgrade.ok() ? Status() : Status(upgrade.error());
   if (upgrade.ok() && !options.dry_run) {

@@ -1,16 +1,21 @@
 // verify: recomputes every block's hash, decodes every layer group, loads every conversation.
 #include "tools/commands/verify.h"
 
+#include <algorithm>
+#include <chrono>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
-#include <unordered_set>
+#include <thread>
 #include <utility>
 
+#include "base/clock.h"
+#include "base/prng.h"
 #include "prefix_index/block_hash.h"
 #include "tools/commands/engine_flags.h"
 #include "tools/commands/exit_code.h"
 #include "tools/commands/progress.h"
-#include "tools/commands/store_view.h"
 
 namespace ember {
 namespace {
@@ -20,42 +25,69 @@ constexpr size_t kMostDetails = 100;
 
 class Verifier {
  public:
-  Verifier(const StoreView& view, VerifyReport& report) : view_(view), report_(report) {}
+  Verifier(const VerifyOptions& options, StoreReader& reader, CommandIo& io, VerifyReport& report)
+      : options_(options), reader_(reader), io_(io), report_(report), progress_(io) {}
 
-  void run() {
-    Result<DiskTier::Listing> blocks = view_.disk->list();
-    Result<Conversations::TailListing> tails = view_.conversations->list_tails();
-    if (!blocks) damage("block records: " + blocks.error().message);
-    if (!tails) damage("tail records: " + tails.error().message);
-    if (blocks && blocks->unreadable > 0) unreadable_records(blocks->unreadable, "block");
-    if (tails && tails->unreadable > 0) unreadable_records(tails->unreadable, "tail");
-    size_t total = 1;
-    if (blocks) {
-      total += blocks->records.size();
-      for (const RecordRow& row : blocks->records) known_.insert(row.first.hash);
-    }
-    if (tails) total += tails->records.size();
-    if (blocks) {
-      for (const RecordRow& row : blocks->records) {
-        check_block(row.first);
-        progress_.show("verifying blocks", share(total));
-      }
-    }
-    if (tails) {
-      for (const BlockRecord& record : tails->records) {
-        check_block(record);
-        progress_.show("verifying blocks", share(total));
-      }
-    }
+  Status run() {
+    const Result<BlockTree> tree = read_tree(reader_, io_);
+    if (!tree.ok() && tree.error().code == ErrorCode::kCancelled) return tree.error();
+    if (!tree.ok()) damage("block records: " + tree.error().message);
+    if (tree.ok()) EMBER_TRY(check_blocks(*tree));
+    if (!report_.whole) return {};
     check_conversations();
-    report_.quarantined = view_.quarantine->list();
-    check_files(view_.disk->verify_files(), "blocks");
-    check_files(view_.conversations->verify_files(), "conversations");
+    report_.quarantined = reader_.quarantined();
+    progress_.show("verifying files", 1);
+    check_files(reader_.verify_files());
+    return {};
   }
 
  private:
-  double share(size_t total) const {
-    return static_cast<double>(report_.blocks) / static_cast<double>(total);
+  // Of what was asked for, in the order of their chains; a sample stays in that order.
+  Result<std::vector<uint32_t>> chosen(const BlockTree& tree) {
+    EMBER_ASSIGN(const uint32_t start, start_of(tree, options_.prefix));
+    std::vector<uint32_t> all;
+    tree.descend(start, [&all](uint32_t index, uint32_t) {
+      all.push_back(index);
+      return true;
+    });
+    report_.whole = start == kNoNode && (options_.sample == 0 || options_.sample >= all.size());
+    if (options_.sample == 0 || options_.sample >= all.size()) return all;
+    const int64_t now_us = system_clock().unix_us();
+    Prng prng(options_.seed != 0 ? options_.seed : static_cast<uint64_t>(now_us));
+    std::vector<uint32_t> sample;
+    std::sample(all.begin(), all.end(), std::back_inserter(sample), options_.sample, prng);
+    return sample;
+  }
+
+  Status check_blocks(const BlockTree& tree) {
+    const uint64_t unreadable = tree.walked().unreadable;
+    if (unreadable > 0) {
+      damage(std::to_string(unreadable) + " records cannot be read");
+      report_.damaged += unreadable - 1;
+    }
+    EMBER_ASSIGN(const std::vector<uint32_t> blocks, chosen(tree));
+    const int64_t began_us = system_clock().now_us();
+    for (const uint32_t index : blocks) {
+      if (io_.stopped()) return {ErrorCode::kCancelled, "stopped"};
+      const BlockNode& node = tree.node(index);
+      progress_.show("verifying blocks",
+                     static_cast<double>(report_.blocks) / static_cast<double>(blocks.size()));
+      const Result<std::optional<BlockRecord>> record = reader_.record(node.hash);
+      ++report_.blocks;
+      if (!record.ok()) damage("block " + node.hash.hex() + ": " + record.error().message);
+      // One that was evicted since then is not there to be wrong.
+      if (record.ok() && *record) check_block(**record, node);
+      keep_pace(began_us);
+    }
+    return {};
+  }
+
+  void keep_pace(int64_t began_us) const {
+    if (options_.bytes_per_second == 0) return;
+    const double due_us = static_cast<double>(report_.raw_bytes) * 1e6 /
+                          static_cast<double>(options_.bytes_per_second);
+    const int64_t ahead_us = static_cast<int64_t>(due_us) - (system_clock().now_us() - began_us);
+    if (ahead_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(ahead_us));
   }
 
   void damage(std::string what) {
@@ -63,29 +95,23 @@ class Verifier {
     if (report_.details.size() < kMostDetails) report_.details.push_back(std::move(what));
   }
 
-  void unreadable_records(uint64_t count, const std::string& kind) {
-    damage(std::to_string(count) + " " + kind + " records cannot be read");
-    report_.damaged += count - 1;
-  }
-
-  void check_block(const BlockRecord& record) {
-    ++report_.blocks;
+  void check_block(const BlockRecord& record, const BlockNode& node) {
     const std::string name = (record.tail ? "tail " : "block ") + record.hash.hex();
-    const BlockHasher hasher(view_.directory->secret(), record.name_space, record.scope);
+    const BlockHasher hasher(reader_.secret(), record.name_space, record.scope);
     bool good = true;
     if (hasher.next(record.parent, record.tokens) != record.hash) {
       good = false;
       damage(name + ": its hash is not that of its parent and tokens");
-    } else if (record.parent != hasher.root() && !known_.contains(record.parent)) {
+    } else if (record.parent != hasher.root() && node.orphan) {
       ++report_.unreachable;
     }
     std::string raw;
     for (uint32_t group = 0; group < record.groups.size(); ++group) {
       ++report_.groups;
       raw.resize(record.groups[group].raw_bytes);
-      const Bytes bytes = std::as_writable_bytes(std::span<char>(raw));
-      const Status status = record.tail ? view_.conversations->read_tail_group(record, group, bytes)
-                                        : view_.disk->read_group(record, group, bytes);
+      report_.raw_bytes += raw.size();
+      const Status status =
+          reader_.read_group(record, group, std::as_writable_bytes(std::span<char>(raw)));
       if (status.ok()) continue;
       if (good) damage(name + " group " + std::to_string(group) + ": " + status.error().message);
       good = false;
@@ -93,35 +119,38 @@ class Verifier {
   }
 
   void check_conversations() {
-    const Result<std::vector<Conversation>> heads = view_.conversations->list();
+    const Result<std::vector<Conversation>> heads = reader_.conversations().list();
     if (!heads) {
       damage("conversations: " + heads.error().message);
       return;
     }
     for (const Conversation& head : *heads) {
       ++report_.conversations;
-      const Result<Conversation> whole = view_.conversations->load(head.id);
+      const Result<Conversation> whole = reader_.conversations().load(head.id);
       if (!whole) damage("conversation " + head.id + ": " + whole.error().message);
     }
   }
 
-  void check_files(const Result<std::vector<std::string>>& files, const std::string& what) {
+  void check_files(const Result<std::vector<std::string>>& files) {
     if (!files) {
-      report_.unreadable_files.push_back(what + ": " + files.error().message);
+      report_.unreadable_files.push_back(files.error().message);
       return;
     }
     for (const std::string& file : *files) report_.unreadable_files.push_back(file);
   }
 
-  const StoreView& view_;
+  const VerifyOptions& options_;
+  StoreReader& reader_;
+  CommandIo& io_;
   VerifyReport& report_;
   Progress progress_;
-  std::unordered_set<BlockHash> known_;
 };
 
 void print_json(const VerifyReport& report, std::ostream& out) {
   nlohmann::ordered_json json = {{"blocks", report.blocks},
                                  {"groups", report.groups},
+                                 {"raw_bytes", report.raw_bytes},
+                                 {"whole", report.whole},
                                  {"damaged", report.damaged},
                                  {"unreadable_files", report.unreadable_files.size()},
                                  {"conversations", report.conversations},
@@ -150,34 +179,34 @@ void print_text(const VerifyReport& report, std::ostream& out) {
     out << "in quarantine: " << (row.tail ? "tail " : "block ") << row.hash.hex() << ", "
         << row.bytes << " bytes: " << row.reason << '\n';
   }
-  out << report.blocks << " blocks, " << report.groups << " groups, " << report.conversations
-      << " conversations, " << report.damaged << " damaged, " << report.unreadable_files.size()
-      << " unreadable files, " << report.unreachable << " unreachable, "
-      << report.quarantined.size() << " in quarantine" << std::endl;
+  out << (report.whole ? "" : "in part: ") << report.blocks << " blocks, " << report.groups
+      << " groups, " << report.conversations << " conversations, " << report.damaged << " damaged, "
+      << report.unreadable_files.size() << " unreadable files, " << report.unreachable
+      << " unreachable, " << report.quarantined.size() << " in quarantine" << std::endl;
 }
 
 }  // namespace
 
-VerifyReport verify_store(const std::string& path, const EncryptionOptions& encryption) {
+Result<int> run_verify(const VerifyOptions& options, CommandContext& context) {
+  CommandIo& io = context.io;
+  BlockFilter digits;
+  digits.prefix = options.prefix;
+  EMBER_TRY(check_filter(digits));
   VerifyReport report;
-  const Result<StoreView> view = StoreView::open(path, encryption);
-  if (!view) {
-    report.reason = view.error().message;
-    if (view.error().code == ErrorCode::kCorruption) report.unreadable_files.push_back(path);
-    return report;
+  const Result<std::shared_ptr<StoreReader>> reader = context.open_reader(options.store);
+  if (reader.ok()) {
+    EMBER_TRY(Verifier(options, **reader, io, report).run());
+  } else {
+    report.reason = reader.error().message;
+    const bool damaged = reader.error().code == ErrorCode::kCorruption;
+    if (damaged) report.unreadable_files.push_back(options.store.resolved());
   }
-  Verifier(*view, report).run();
-  return report;
-}
-
-Result<int> run_verify(const VerifyOptions& options, std::ostream& out) {
-  const VerifyReport report = verify_store(store_path_of(options.store), options.encryption);
   if (options.json) {
-    print_json(report, out);
+    print_json(report, io.out);
   } else if (report.reason.empty()) {
-    print_text(report, out);
+    print_text(report, io.out);
   }
-  if (!report.reason.empty()) print_error(report.reason);
+  if (!report.reason.empty()) print_error(io.err, report.reason);
   return report.good() ? kExitOk : kExitFailed;
 }
 

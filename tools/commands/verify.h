@@ -2,29 +2,34 @@
 //
 // Journey    disk_tier, conversations -> [verify] -> a verdict
 // Invariant  reads only; a block counts as damaged once, however much of it is
-// Threads    main
+// Threads    the command's
 #pragma once
 
 #include <cstdint>
-#include <ostream>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "store/quarantine.h"
-#include "store/encryption.h"
+#include "tools/commands/block_filter.h"
+#include "tools/commands/command_context.h"
 
 namespace ember {
 
 struct VerifyOptions {
-  EncryptionOptions encryption;
-  std::string store;  // empty: default_store_path()
+  StoreChoice store;
+  std::string prefix;   // first digits of a block's hash: it and what hangs under it; empty: all
+  uint64_t sample = 0;  // so many blocks, drawn at random; 0: all
+  uint64_t seed = 0;    // of the draw; 0: another one each time
+  uint64_t bytes_per_second = 0;  // most raw bytes proven; 0: no limit
   bool json = false;
 };
 
 struct VerifyReport {
+  bool whole = true;           // all of the store: not a sample nor a prefix
   uint64_t blocks = 0;         // block and tail records read
   uint64_t groups = 0;         // layer groups read, decoded and compared with their checksums
+  uint64_t raw_bytes = 0;      // that were proven
   uint64_t conversations = 0;  // loaded whole
   uint64_t damaged = 0;        // records, blocks and conversations that are not what was written
   uint64_t unreachable = 0;    // whole, but their parent is not there: lost in a crash, no damage
@@ -35,9 +40,7 @@ struct VerifyReport {
   bool good() const { return damaged == 0 && unreadable_files.empty() && reason.empty(); }
 };
 
-VerifyReport verify_store(const std::string& path, const EncryptionOptions& encryption = {});
-
 // Exit code 1 when anything is damaged or the store cannot be opened.
-Result<int> run_verify(const VerifyOptions& options, std::ostream& out);
+Result<int> run_verify(const VerifyOptions& options, CommandContext& context);
 
 }  // namespace ember

@@ -1,0 +1,17 @@
+// Namespace entry: what an engine tells a store of its namespace: identity and tokenizer.
+//
+// Journey    identity, the model's folder -> [namespace_entry] -> block_cache -> namespace_book
+// Invariant  the tokenizer's files are read and packed only where the store has none of them
+// Threads    any
+#pragma once
+
+#include <string>
+
+#include "engine/model/identity.h"
+#include "store/namespace_book.h"
+
+namespace ember {
+
+NamespaceEntry make_namespace_entry(const std::string& model_path, const Identity& identity);
+
+}  // namespace ember

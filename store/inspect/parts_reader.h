@@ -1,0 +1,65 @@
+// Parts reader: what a reader at rest and one inside a holder have in common: a walk in pages over
+// the disk tier and the tails, with a place for each block that the reader knows best.
+//
+// Journey    disk_tier, conversations, quarantine -> [parts_reader] -> store_reader
+// Invariant  a page of records is all that is held; reading changes nothing
+// Threads    any, one caller at a time
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "store/store_directory.h"
+#include "store/store_reader.h"
+
+namespace ember {
+
+// The parts outlive the reader.
+struct StoreReaderParts {
+  StoreDirectory* directory = nullptr;
+  DiskTier* disk = nullptr;
+  Conversations* conversations = nullptr;
+  Quarantine* quarantine = nullptr;
+};
+
+class PartsReader : public StoreReader {
+ public:
+  explicit PartsReader(const StoreReaderParts& parts) : parts_(parts) {}
+
+  const HashSecret& secret() const override { return parts_.directory->secret(); }
+  Result<Walked> walk(const Visitor& visit) override;
+  Result<std::optional<BlockRecord>> record(const BlockHash& hash) override;
+  Status read_group(const BlockRecord& record, uint32_t group, Bytes raw) override;
+  Result<NamespaceNote> name_space(const NamespaceHash& name_space) override {
+    return read_namespace_note(parts_.directory->path(), name_space);
+  }
+  Conversations& conversations() override { return *parts_.conversations; }
+  std::vector<QuarantineRow> quarantined() override { return parts_.quarantine->list(); }
+  QuarantineStats quarantine_stats() override { return parts_.quarantine->stats(); }
+  DiskTierStats disk_stats() override { return parts_.disk->stats(); }
+  Result<std::vector<std::string>> verify_files() override;
+
+ protected:
+  // Where the blocks of a page are; `places` begins as on disk, durable, nothing else.
+  virtual void place(std::span<const BlockHash> /*hashes*/, std::span<BlockPlace> /*places*/) {}
+  // Blocks that no disk has, after those that it has. False: `visit` wants no more.
+  virtual bool walk_unstored(const Visitor& /*visit*/, Walked& /*walked*/) { return true; }
+  const StoreReaderParts& parts() const { return parts_; }
+
+ private:
+  struct Page {
+    std::vector<BlockRecord> records;
+    std::vector<TouchRecord> touches;
+  };
+  bool show(const Page& page, const Visitor& visit);
+  Status read_tails();
+
+  const StoreReaderParts parts_;
+  uint64_t unreadable_tails_ = 0;
+  std::optional<std::map<BlockHash, BlockRecord>> tails_;  // as the last walk found them
+};
+
+}  // namespace ember

@@ -1,0 +1,49 @@
+// Command context: with whom a command speaks, and how it comes to a store: the same command runs
+// in a process of its own and inside the process that holds the store.
+//
+// Journey    command line, holder's socket -> [command_context] -> the commands
+// Invariant  a command writes to these streams only, and asks nobody else about a terminal
+// Threads    the command's
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <istream>
+#include <memory>
+#include <ostream>
+#include <string>
+
+#include "base/result.h"
+#include "store/encryption.h"
+#include "store/store_reader.h"
+
+namespace ember {
+
+struct CommandIo {
+  std::istream& in;
+  std::ostream& out;
+  std::ostream& err;
+  size_t width = 80;                     // columns of the terminal, or what a pipe is given
+  bool colour = false;                   // `out` is a terminal that shows it
+  bool progress = false;                 // `err` is a terminal: bars are drawn there
+  std::function<bool()> cancelled = {};  // whoever asked has gone; empty: never
+
+  bool stopped() const { return cancelled && cancelled(); }
+};
+
+struct StoreChoice {
+  std::string path;  // empty: default_store_path()
+  EncryptionOptions encryption;
+  bool read_only = false;  // beside a holder that does not answer: as of its last flush
+
+  std::string resolved() const { return path.empty() ? default_store_path() : path; }
+};
+
+using StoreOpener = std::function<Result<std::shared_ptr<StoreReader>>(const StoreChoice&)>;
+
+struct CommandContext {
+  CommandIo io;
+  StoreOpener open_reader;
+};
+
+}  // namespace ember

@@ -1,0 +1,135 @@
+// Telling the talks that a store keeps.
+#include "tools/commands/conversations.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+#include "tools/commands/exit_code.h"
+#include "tools/commands/prefix_text.h"
+#include "tools/commands/text_form.h"
+
+namespace ember {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void print_line(const Json& json, std::ostream& out) {
+  out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+const char* state_name(TurnState state) {
+  return state == TurnState::kFinished ? "finished" : "cut";
+}
+
+Json head_json(const Conversation& conversation) {
+  return {{"conversation", conversation.id},
+          {"scope", conversation.scope},
+          {"turns", conversation.turns.size()},
+          {"template", conversation.template_name},
+          {"namespace", conversation.name_space.hex()},
+          {"created_unix_us", conversation.created_unix_us},
+          {"updated_unix_us", conversation.updated_unix_us}};
+}
+
+uint64_t tokens_of(const Conversation& conversation) {
+  uint64_t tokens = 0;
+  for (const Turn& turn : conversation.turns) tokens += turn.prompt.size() + turn.answer.size();
+  return tokens;
+}
+
+Result<std::string> resolve(Conversations& conversations, const std::string& id) {
+  if (id != "last") return id;
+  EMBER_ASSIGN(const std::vector<Conversation> heads, conversations.list());
+  if (!heads.empty()) return heads.front().id;
+  return Error{ErrorCode::kInvalidArgument, "the store keeps no conversation"};
+}
+
+}  // namespace
+
+Result<int> run_list_conversations(const ListConversationsOptions& options,
+                                   CommandContext& context) {
+  CommandIo& io = context.io;
+  EMBER_ASSIGN(const std::shared_ptr<StoreReader> reader, context.open_reader(options.store));
+  EMBER_ASSIGN(const std::vector<Conversation> heads, reader->conversations().list());
+  const size_t shown = options.limit == 0 ? heads.size() : std::min(heads.size(), options.limit);
+  const int64_t now_us = system_clock().unix_us();
+  TextTable table({{"conversation"},
+                   {"turns", true},
+                   {"tokens", true},
+                   {"age", true},
+                   {"template"},
+                   {"first question"}});
+  for (size_t i = 0; i < shown && !io.stopped(); ++i) {
+    EMBER_ASSIGN(const Conversation whole, reader->conversations().load(heads[i].id));
+    if (options.json) {
+      Json json = head_json(whole);
+      json["tokens"] = tokens_of(whole);
+      print_line(json, io.out);
+      continue;
+    }
+    const std::string first = whole.turns.empty() ? "" : whole.turns.front().user;
+    table.add({whole.id, grouped(whole.turns.size()), grouped(tokens_of(whole)),
+               age_text(whole.updated_unix_us, now_us), one_line(whole.template_name, 24),
+               one_line(first, 200)});
+  }
+  if (!options.json) {
+    io.out << table.text(io.width, io.colour);
+    if (shown < heads.size()) {
+      io.out << "and " << grouped(heads.size() - shown) << " more (--limit 0 shows all)\n";
+    }
+    const uint64_t damaged = reader->conversations().unreadable_heads();
+    if (damaged > 0) io.out << grouped(damaged) << " conversations cannot be read\n";
+  }
+  io.out << std::flush;
+  return kExitOk;
+}
+
+Result<int> run_show_conversation(const ShowConversationOptions& options, CommandContext& context) {
+  CommandIo& io = context.io;
+  EMBER_ASSIGN(const std::shared_ptr<StoreReader> reader, context.open_reader(options.store));
+  EMBER_ASSIGN(const std::string id, resolve(reader->conversations(), options.id));
+  EMBER_ASSIGN(const Conversation talk, reader->conversations().load(id));
+  PrefixText text(*reader);
+  Json json = head_json(talk);
+  json["system"] = talk.system;
+  json["turns"] = Json::array();
+  if (!options.json) {
+    io.out << "conversation " << talk.id << ", begun " << time_text(talk.created_unix_us)
+           << ", last used " << time_text(talk.updated_unix_us) << '\n';
+    if (!talk.system.empty()) io.out << "\nsystem\n" << valid_utf8(talk.system) << '\n';
+  }
+  for (const Turn& turn : talk.turns) {
+    const std::optional<std::string> answer = text.of(talk.name_space, turn.answer);
+    if (options.json) {
+      Json one = {{"user", turn.user},
+                  {"state", state_name(turn.state)},
+                  {"finish_reason", turn.finish_reason},
+                  {"prompt_tokens", turn.prompt.size()},
+                  {"answer_tokens", turn.answer.size()},
+                  {"seed", turn.seed},
+                  {"temperature", turn.temperature},
+                  {"max_tokens", turn.max_tokens}};
+      if (answer) one["answer"] = valid_utf8(*answer);
+      if (options.ids) {
+        one["prompt_ids"] = turn.prompt;
+        one["answer_ids"] = turn.answer;
+      }
+      json["turns"].push_back(std::move(one));
+      continue;
+    }
+    io.out << "\nuser\n" << valid_utf8(turn.user) << "\n\nassistant";
+    if (turn.state != TurnState::kFinished) io.out << " (cut: --resume goes on with it)";
+    io.out << '\n'
+           << (answer ? valid_utf8(*answer)
+                      : grouped(turn.answer.size()) + " tokens; the store keeps no tokenizer")
+           << '\n';
+  }
+  if (options.json) print_line(json, io.out);
+  io.out << std::flush;
+  return kExitOk;
+}
+
+}  // namespace ember

@@ -1,0 +1,331 @@
+// explain: finds the namespace that knows most of a prompt, and tells where the knowledge ends.
+#include "tools/commands/explain.h"
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "tools/commands/block_filter.h"
+#include "tools/commands/exit_code.h"
+#include "tools/commands/prefix_text.h"
+#include "tools/commands/prompt_match.h"
+#include "tools/commands/text_form.h"
+
+namespace ember {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Tokens before the place where prompt and store differ, and after it, that are shown as text.
+constexpr size_t kTokensBefore = 24;
+constexpr size_t kTokensAfter = 16;
+
+struct FieldDifference {
+  std::string field;
+  std::string here;   // in the namespace that is explained
+  std::string there;  // in the one that knows more
+};
+
+// Another namespace that knows more of the same tokens.
+struct Rival {
+  PromptMatch match;
+  std::string model;
+  std::vector<FieldDifference> differences;
+};
+
+struct Explanation {
+  PromptTokens prompt;
+  PromptMatch match;
+  std::string model;
+  std::optional<Rival> rival;
+  std::optional<std::string> before;  // text around the place
+  std::optional<std::string> ours;
+  std::optional<std::string> theirs;
+};
+
+const char* end_name(MatchEnd end) {
+  switch (end) {
+    case MatchEnd::kWhole:
+      return "whole";
+    case MatchEnd::kDiffers:
+      return "differs";
+    case MatchEnd::kUnknown:
+      return "unknown";
+    case MatchEnd::kDamaged:
+      return "damaged";
+    case MatchEnd::kNothing:
+      return "nothing";
+  }
+  return "nothing";
+}
+
+class Explainer {
+ public:
+  Explainer(const ExplainOptions& options, StoreReader& reader, const BlockTree& tree)
+      : options_(options), reader_(reader), tree_(tree), text_(reader) {}
+
+  Result<Explanation> run() {
+    if (!options_.tokenizer.empty()) {
+      EMBER_ASSIGN(given_, Tokenizer::load(options_.tokenizer));
+    }
+    if (options_.conversation.empty()) {
+      EMBER_ASSIGN(source_, read_prompt(options_.prompt));
+    } else {
+      EMBER_TRY(load_conversation());
+    }
+    std::vector<NamespaceHash> names = candidates();
+    if (names.empty()) {
+      return Error{ErrorCode::kInvalidArgument,
+                   options_.name_space.empty()
+                       ? "the store holds no block yet"
+                       : options_.name_space + ": no namespace of the store begins so"};
+    }
+    EMBER_ASSIGN(Explanation best, best_of(names));
+    EMBER_TRY(find_rival(best));
+    EMBER_ASSIGN(const NamespaceNote note, reader_.name_space(best.match.name_space));
+    best.model = note.model;
+    describe_place(best);
+    return best;
+  }
+
+ private:
+  Status load_conversation() {
+    std::string id = options_.conversation;
+    if (id == "last") {
+      EMBER_ASSIGN(const std::vector<Conversation> heads, reader_.conversations().list());
+      if (heads.empty()) return {ErrorCode::kInvalidArgument, "the store keeps no conversation"};
+      id = heads.front().id;
+    }
+    EMBER_ASSIGN(const Conversation talk, reader_.conversations().load(id));
+    conversation_space_ = talk.name_space;
+    for (const Turn& turn : talk.turns) {
+      conversation_.insert(conversation_.end(), turn.prompt.begin(), turn.prompt.end());
+      conversation_.insert(conversation_.end(), turn.answer.begin(), turn.answer.end());
+    }
+    return {};
+  }
+
+  std::vector<NamespaceHash> candidates() const {
+    if (!options_.conversation.empty() && options_.name_space.empty()) {
+      return {conversation_space_};
+    }
+    std::vector<NamespaceHash> names;
+    for (const NamespaceHash& name : tree_.name_spaces()) {
+      if (name.hex().rfind(options_.name_space, 0) == 0) names.push_back(name);
+    }
+    return names;
+  }
+
+  // A namespace's own tokenizer makes its tokens.
+  Result<PromptTokens> tokens_for(const NamespaceHash& name_space) {
+    if (!options_.conversation.empty()) return PromptTokens{.ids = conversation_, .dropped = {}};
+    Tokenizer* tokenizer = given_ ? given_.get() : text_.tokenizer(name_space);
+    if (tokenizer == nullptr) {
+      return Error{ErrorCode::kInvalidArgument, "the store keeps no tokenizer for namespace " +
+                                                    name_space.hex() +
+                                                    ": name one with --tokenizer"};
+    }
+    return tokenize_prompt(*tokenizer, source_, options_.template_name, options_.thinking);
+  }
+
+  Result<Explanation> best_of(const std::vector<NamespaceHash>& names) {
+    std::optional<Explanation> best;
+    std::optional<Error> failure;
+    for (const NamespaceHash& name : names) {
+      Result<PromptTokens> prompt = tokens_for(name);
+      if (!prompt.ok()) {
+        failure = prompt.error();
+        continue;
+      }
+      Explanation one;
+      one.prompt = std::move(prompt).value();
+      EMBER_ASSIGN(one.match, match_prompt(reader_, tree_, one.prompt.ids, name, options_.scope));
+      if (!best || one.match.tokens > best->match.tokens) best = std::move(one);
+    }
+    if (!best) return *failure;
+    return std::move(*best);
+  }
+
+  // Blocks of another namespace are of no use, however well their tokens agree: which field of the
+  // identity stands between is what one wants to know.
+  Status find_rival(Explanation& best) {
+    for (const NamespaceHash& name : tree_.name_spaces()) {
+      if (name == best.match.name_space) continue;
+      EMBER_ASSIGN(PromptMatch match,
+                   match_prompt(reader_, tree_, best.prompt.ids, name, options_.scope));
+      const uint64_t most = best.rival ? best.rival->match.tokens : best.match.tokens;
+      if (match.tokens > most) best.rival = Rival{std::move(match), {}, {}};
+    }
+    if (!best.rival) return {};
+    EMBER_ASSIGN(const NamespaceNote here, reader_.name_space(best.match.name_space));
+    EMBER_ASSIGN(const NamespaceNote there, reader_.name_space(best.rival->match.name_space));
+    best.rival->model = there.model;
+    for (const auto& [field, value] : there.fields) {
+      const auto same = std::find_if(here.fields.begin(), here.fields.end(),
+                                     [&field](const auto& one) { return one.first == field; });
+      const std::string ours = same == here.fields.end() ? "" : same->second;
+      if (ours != value) best.rival->differences.push_back({field, ours, value});
+    }
+    return {};
+  }
+
+  void describe_place(Explanation& one) {
+    const PromptMatch& match = one.match;
+    const TokenSpan prompt(one.prompt.ids);
+    const size_t at = std::min<size_t>(match.tokens, prompt.size());
+    const size_t before = std::min(at, kTokensBefore);
+    one.before = text_.of(match.name_space, prompt.subspan(at - before, before));
+    one.ours =
+        text_.of(match.name_space, prompt.subspan(at, std::min(prompt.size() - at, kTokensAfter)));
+    if (match.end != MatchEnd::kDiffers) return;
+    const TokenSpan other(match.other_tokens);
+    one.theirs = text_.of(match.name_space, other.first(std::min(other.size(), kTokensAfter)));
+  }
+
+  const ExplainOptions& options_;
+  StoreReader& reader_;
+  const BlockTree& tree_;
+  PrefixText text_;
+  std::unique_ptr<Tokenizer> given_;
+  PromptSource source_;
+  std::vector<TokenId> conversation_;
+  NamespaceHash conversation_space_;
+};
+
+Json rival_json(const Rival& rival) {
+  Json json = {{"namespace", rival.match.name_space.hex()},
+               {"model", rival.model},
+               {"tokens", rival.match.tokens},
+               {"differs", Json::array()}};
+  for (const FieldDifference& one : rival.differences) {
+    json["differs"].push_back({{"field", one.field}, {"here", one.here}, {"there", one.there}});
+  }
+  return json;
+}
+
+void print_json(const Explanation& one, std::ostream& out) {
+  const PromptMatch& match = one.match;
+  const uint64_t prompt = one.prompt.ids.size();
+  Json json = {{"prompt_tokens", prompt},      {"namespace", match.name_space.hex()},
+               {"model", one.model},           {"block_tokens", match.block_tokens},
+               {"hit_tokens", match.tokens},   {"computed_tokens", prompt - match.tokens},
+               {"blocks", match.nodes.size()}, {"runs", Json::array()},
+               {"end", end_name(match.end)}};
+  for (const TierRun& run : match.runs) {
+    json["runs"].push_back({{"tier", tier_name(run.tier)}, {"tokens", run.tokens}});
+  }
+  const auto add_text = [&json](const char* name, const std::optional<std::string>& text) {
+    if (text) json[name] = valid_utf8(*text);
+  };
+  add_text("text_before", one.before);
+  add_text("prompt_text", one.ours);
+  if (match.end == MatchEnd::kDiffers || match.end == MatchEnd::kDamaged) {
+    json["stored_block"] = match.other.hex();
+  }
+  add_text("stored_text", one.theirs);
+  if (one.rival) json["other_namespace"] = rival_json(*one.rival);
+  json["dropped"] = Json::array();
+  for (const DroppedText& part : one.prompt.dropped) {
+    json["dropped"].push_back({{"message", part.message},
+                               {"field", part.field},
+                               {"begin", part.begin},
+                               {"end", part.end},
+                               {"why", part.why}});
+  }
+  out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+}
+
+// The end of a text, as much as fits.
+std::string tail_of(const std::string& text, size_t columns) {
+  const std::string line = one_line(text, SIZE_MAX);
+  size_t from = line.size();
+  for (size_t used = 0; from > 0 && used < columns; ++used) {
+    --from;
+    while (from > 0 && (static_cast<unsigned char>(line[from]) & 0xc0) == 0x80) --from;
+  }
+  return (from > 0 ? "\xe2\x80\xa6" : "") + line.substr(from);
+}
+
+std::string reason(const Explanation& one) {
+  const PromptMatch& match = one.match;
+  const std::string at = grouped(match.tokens);
+  switch (match.end) {
+    case MatchEnd::kWhole:
+      return "all of it is known; the last token always runs";
+    case MatchEnd::kDiffers:
+      return "token " + at + " differs from what the store knows (block " +
+             match.other.hex().substr(0, 16) + ")";
+    case MatchEnd::kUnknown:
+      return "nothing in the store goes on after token " + at;
+    case MatchEnd::kDamaged:
+      return "block " + match.other.hex().substr(0, 16) +
+             " was proven damaged; recomputing heals it";
+    case MatchEnd::kNothing:
+      return "the store has no block of this namespace and scope";
+  }
+  return "";
+}
+
+void print_place(const Explanation& one, CommandIo& io) {
+  if (one.match.end != MatchEnd::kDiffers && one.match.end != MatchEnd::kUnknown) return;
+  const size_t room = io.width > 40 ? io.width - 17 : 23;
+  if (one.before && !one.before->empty()) {
+    io.out << "  after          " << tail_of(*one.before, room) << '\n';
+  }
+  if (one.ours) io.out << "  the prompt has " << one_line(*one.ours, room) << '\n';
+  if (one.theirs) io.out << "  the store has  " << one_line(*one.theirs, room) << '\n';
+}
+
+void print_text(const Explanation& one, CommandIo& io) {
+  const PromptMatch& match = one.match;
+  const uint64_t prompt = one.prompt.ids.size();
+  io.out << "prompt           " << grouped(prompt) << " tokens\n"
+         << "namespace        " << match.name_space.hex()
+         << (one.model.empty() ? "" : " (" + one.model + ")") << '\n'
+         << "would hit        " << grouped(match.tokens) << " tokens, "
+         << percent_text(static_cast<double>(match.tokens), static_cast<double>(prompt)) << ", of "
+         << grouped(match.nodes.size()) << " blocks\n";
+  for (const TierRun& run : match.runs) {
+    io.out << "                 " << grouped(run.tokens) << " from " << tier_name(run.tier) << '\n';
+  }
+  io.out << "would compute    " << grouped(prompt - match.tokens) << " tokens\n"
+         << "because          " << reason(one) << '\n';
+  print_place(one, io);
+  if (one.rival) {
+    io.out << "\nnamespace " << one.rival->match.name_space.hex()
+           << (one.rival->model.empty() ? "" : " (" + one.rival->model + ")") << " knows "
+           << grouped(one.rival->match.tokens)
+           << " of these tokens, but it is another because of\n";
+    for (const FieldDifference& field : one.rival->differences) {
+      io.out << "  " << field.field << ": here " << one_line(field.here, 200) << ", there "
+             << one_line(field.there, 200) << '\n';
+    }
+    if (one.rival->differences.empty()) io.out << "  a field that was not written down\n";
+  }
+  for (const DroppedText& part : one.prompt.dropped) {
+    io.out << "\nmessage " << part.message << ": " << part.field << " [" << part.begin << ", "
+           << part.end << ") is not in the prompt: " << part.why << '\n';
+  }
+  io.out << std::flush;
+}
+
+}  // namespace
+
+Result<int> run_explain(const ExplainOptions& options, CommandContext& context) {
+  BlockFilter digits;
+  digits.name_space = options.name_space;
+  EMBER_TRY(check_filter(digits));
+  EMBER_ASSIGN(const std::shared_ptr<StoreReader> reader, context.open_reader(options.store));
+  EMBER_ASSIGN(const BlockTree tree, read_tree(*reader, context.io));
+  EMBER_ASSIGN(const Explanation explanation, Explainer(options, *reader, tree).run());
+  if (options.json) {
+    print_json(explanation, context.io.out);
+  } else {
+    print_text(explanation, context.io);
+  }
+  return kExitOk;
+}
+
+}  // namespace ember

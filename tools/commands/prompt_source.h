@@ -1,0 +1,45 @@
+// Prompt source: where a prompt comes from (words, a file, a chat request), and its tokens.
+//
+// Journey    flags -> [prompt_source] -> tokens -> generate, explain
+// Invariant  the same source gives the same tokens to every command
+// Threads    any
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/text/chat_template.h"
+#include "engine/text/tokenizer.h"
+#include "prefix_index/token.h"
+
+namespace ember {
+
+// Exactly one of the three is given.
+struct PromptFlags {
+  std::optional<std::string> messages_file;
+  std::optional<std::string> prompt;
+  std::optional<std::string> prompt_file;
+  bool chat = false;  // wraps raw text as a user's message
+};
+
+struct PromptSource {
+  ChatInput input;  // without messages: `raw` is the prompt
+  std::string raw;
+};
+
+// Errors: those of reading the file, naming it; kInvalidArgument of the messages.
+Result<PromptSource> read_prompt(const PromptFlags& flags);
+
+struct PromptTokens {
+  std::vector<TokenId> ids;
+  std::vector<DroppedText> dropped;  // what the template leaves out
+};
+
+// Errors: those of the template and the tokenizer.
+Result<PromptTokens> tokenize_prompt(Tokenizer& tokenizer, const PromptSource& source,
+                                     const std::string& template_name,
+                                     std::optional<bool> thinking);
+
+}  // namespace ember

@@ -1,0 +1,260 @@
+// Flags of the inspection commands.
+#include "tools/inspection_commands.h"
+
+#include <map>
+#include <utility>
+
+#include "tools/commands/conversations.h"
+#include "tools/commands/du.h"
+#include "tools/commands/engine_flags.h"
+#include "tools/commands/exit_code.h"
+#include "tools/commands/explain.h"
+#include "tools/commands/ls.h"
+#include "tools/commands/show.h"
+#include "tools/commands/stat.h"
+#include "tools/commands/tree.h"
+#include "tools/commands/verify.h"
+#include "tools/store_flags.h"
+
+namespace ember {
+
+struct InspectionOptions {
+  StatOptions stat;
+  LsOptions ls;
+  TreeOptions tree;
+  ShowOptions show;
+  DuOptions du;
+  VerifyOptions verify;
+  ExplainOptions explain;
+  ListConversationsOptions list_conversations;
+  ShowConversationOptions show_conversation;
+};
+
+namespace {
+
+constexpr const char* kWhich = "Which blocks";
+
+void add_limit(CLI::App& app, uint64_t& limit) {
+  app.add_option("--limit", limit, "Most lines; 0: all")->capture_default_str();
+}
+
+template <typename Value>
+void add_choice(CLI::App& app, const std::string& flag, Value& target,
+                const std::map<std::string, Value>& names, const std::string& help) {
+  app.add_option(flag, target, help)
+      ->transform(CLI::CheckedTransformer(names, CLI::ignore_case).description(""))
+      ->type_name("NAME")
+      ->default_str("");
+}
+
+void add_place(CLI::App& app, BlockFilter& filter) {
+  app.add_option("--prefix", filter.prefix, "A block and what hangs under it, by its hash's digits")
+      ->type_name("HASH")
+      ->group(kWhich);
+  app.add_option("--namespace", filter.name_space, "Of one namespace, by its digits")
+      ->type_name("HASH")
+      ->group(kWhich);
+  app.add_option("--scope", filter.scope, "Of one scope: shared, or a tenant's name")
+      ->type_name("NAME")
+      ->group(kWhich);
+}
+
+void add_filter(CLI::App& app, BlockFilter& filter) {
+  add_place(app, filter);
+  app.add_option_function<std::string>(
+         "--tier",
+         [&filter](const std::string& name) {
+           for (size_t i = 0; i < kTierCount; ++i) {
+             if (name == tier_name(static_cast<Tier>(i))) filter.tier = static_cast<Tier>(i);
+           }
+         },
+         "That lie in this tier: device, host, disk or remote")
+      ->check(CLI::IsMember({"device", "host", "disk", "remote"}))
+      ->group(kWhich);
+  app.add_option("--min-hits", filter.least_hits, "Used at least so often")->group(kWhich);
+  app.add_option("--max-hits", filter.most_hits, "Used at most so often")->group(kWhich);
+  add_time(app, "--unused-for", filter.unused_us, "That nobody has used for so long")
+      ->group(kWhich);
+  add_time(app, "--used-within", filter.used_us, "Used within this time")->group(kWhich);
+  app.add_flag("--tails", filter.tails_only, "Unfinished blocks at the ends of talks")
+      ->group(kWhich);
+  app.add_flag("--blocks", filter.blocks_only, "Full blocks")->group(kWhich);
+  app.add_flag("--pinned", filter.pinned, "Pinned ones")->group(kWhich);
+  app.add_flag("--leased", filter.leased, "In use by a running request")->group(kWhich);
+  app.add_flag("--damaged", filter.damaged, "Holes: their bytes were proven wrong")->group(kWhich);
+  app.add_flag("--unreachable", filter.unreachable, "Whose parent is not there")->group(kWhich);
+}
+
+}  // namespace
+
+InspectionCommands::InspectionCommands(CLI::App& root)
+    : options_(std::make_unique<InspectionOptions>()) {
+  define_looks(root);
+  define_lists(root);
+  define_explain(root);
+  define_conversations(root);
+}
+
+InspectionCommands::~InspectionCommands() = default;
+
+CLI::App* InspectionCommands::add(CLI::App& parent, const std::string& name,
+                                  const std::string& help, StoreChoice& store, bool& json,
+                                  const std::string& json_help) {
+  CLI::App* app = parent.add_subcommand(name, help);
+  add_store(*app, store.path, store.encryption);
+  app->add_flag("--read-only", store.read_only,
+                "Beside a process that holds the store and does not answer: as of its last flush");
+  app->add_flag("--json", json, json_help);
+  return app;
+}
+
+template <typename Options>
+void InspectionCommands::on_parse(CLI::App* app, Options& options,
+                                  Result<int> (*execute)(const Options&, CommandContext&)) {
+  app->callback([this, &options, execute] {
+    store_ = &options.store;
+    action_ = [&options, execute](CommandContext& context) { return execute(options, context); };
+  });
+}
+
+void InspectionCommands::define_looks(CLI::App& root) {
+  StatOptions& stat = options_->stat;
+  CLI::App* app = add(root, "stat", "Show what a store holds and how well it is", stat.store,
+                      stat.json, "Print one JSON object");
+  on_parse(app, stat, run_stat);
+
+  ShowOptions& show = options_->show;
+  app = add(root, "show", "Show one block in full: record, groups, tokens, text, values",
+            show.store, show.json, "Print one JSON object");
+  app->add_option("hash", show.hash, "The block's hash, or its first digits")->required();
+  on_parse(app, show, run_show);
+
+  VerifyOptions& verify = options_->verify;
+  app = add(root, "verify", "Read and prove every byte of a store", verify.store, verify.json,
+            "Print one JSON object");
+  app->add_option("--prefix", verify.prefix, "Only a block and what hangs under it")
+      ->type_name("HASH");
+  app->add_option("--sample", verify.sample, "Only so many blocks, drawn at random");
+  app->add_option("--seed", verify.seed, "Of the draw (default: another one each time)");
+  add_size(*app, "--bytes-per-second", verify.bytes_per_second,
+           "Most bytes of latents proven a second (default: no limit)");
+  on_parse(app, verify, run_verify);
+}
+
+void InspectionCommands::define_lists(CLI::App& root) {
+  LsOptions& ls = options_->ls;
+  CLI::App* app = add(root, "ls", "List blocks, parents before children", ls.store, ls.json,
+                      "Print one JSON object a line");
+  add_filter(*app, ls.filter);
+  add_choice<LsOrder>(
+      *app, "--sort", ls.order,
+      {{"chain", LsOrder::kChain},
+       {"none", LsOrder::kNone},
+       {"age", LsOrder::kAge},
+       {"hits", LsOrder::kHits},
+       {"bytes", LsOrder::kBytes},
+       {"tokens", LsOrder::kTokens}},
+      "Order: chain (parents before children), age (latest use first), hits, bytes, "
+      "tokens (most first), or none: as they lie, in the memory of a page "
+      "(default: chain)");
+  app->add_flag("--reverse", ls.reverse, "The other way round");
+  app->add_flag("!--no-text", ls.text, "Without what the tokens say");
+  add_limit(*app, ls.limit);
+  on_parse(app, ls, run_ls);
+
+  TreeOptions& tree = options_->tree;
+  app = add(root, "tree", "Draw the prefixes as a tree; a run without a branch is one line",
+            tree.store, tree.json, "Print one JSON object a line");
+  add_place(*app, tree.filter);
+  add_choice<TreeOrder>(*app, "--sort", tree.order,
+                        {{"bytes", TreeOrder::kBytes},
+                         {"age", TreeOrder::kAge},
+                         {"hits", TreeOrder::kHits},
+                         {"hash", TreeOrder::kHash}},
+                        "Order of siblings: bytes or hits (most first), age (latest use first), "
+                        "hash (default: bytes)");
+  app->add_option("--depth", tree.depth, "Most branches below each other; 0: all")
+      ->capture_default_str();
+  app->add_flag("!--no-text", tree.text, "Without what the tokens say");
+  add_limit(*app, tree.limit);
+  on_parse(app, tree, run_tree);
+
+  DuOptions& du = options_->du;
+  app = add(root, "du", "Add up bytes by prefix, scope or namespace", du.store, du.json,
+            "Print one JSON object a line");
+  add_place(*app, du.filter);
+  add_choice<DuBy>(
+      *app, "--by", du.by,
+      {{"prefix", DuBy::kPrefix}, {"scope", DuBy::kScope}, {"namespace", DuBy::kNamespace}},
+      "prefix, scope or namespace (default: prefix)");
+  add_limit(*app, du.limit);
+  on_parse(app, du, run_du);
+}
+
+void InspectionCommands::define_explain(CLI::App& root) {
+  ExplainOptions& explain = options_->explain;
+  CLI::App* app = add(root, "explain", "Say what of a prompt would hit, and why the rest would not",
+                      explain.store, explain.json, "Print one JSON object");
+  CLI::Option_group* source = app->add_option_group("Prompt", "Exactly one of these");
+  source->add_option("--prompt", explain.prompt.prompt, "Raw text")->type_name("TEXT");
+  source->add_option("--prompt-file", explain.prompt.prompt_file, "File of raw text")
+      ->type_name("FILE");
+  source->add_option("--messages-file", explain.prompt.messages_file, "JSON file of messages")
+      ->type_name("FILE");
+  source->add_option("--conversation", explain.conversation, "A talk of the store: its id, or last")
+      ->type_name("ID");
+  source->require_option(1);
+  app->add_flag("--chat", explain.prompt.chat, "Wrap the raw text as a user's message");
+  app->add_option("--namespace", explain.name_space,
+                  "By its digits (default: the one that knows most of the prompt)")
+      ->type_name("HASH");
+  app->add_option("--scope", explain.scope, "shared, or a tenant's name")->capture_default_str();
+  app->add_option("--tokenizer", explain.tokenizer,
+                  "tokenizer.json or its folder (default: the one that the store keeps)")
+      ->type_name("PATH");
+  app->add_option("--template", explain.template_name,
+                  "Chat template, as deepseek-v3 (default: found by comparing the tokenizer's)")
+      ->type_name("NAME");
+  app->add_flag_callback(
+      "--thinking", [&explain] { explain.thinking = true; },
+      "Answers begin with reasoning, where the template leaves that open");
+  app->add_flag_callback(
+      "--no-thinking", [&explain] { explain.thinking = false; }, "Answers begin without reasoning");
+  on_parse(app, explain, run_explain);
+}
+
+void InspectionCommands::define_conversations(CLI::App& root) {
+  CLI::App* group = root.add_subcommand("conversations", "The talks that a store keeps");
+  group->require_subcommand(1);
+  ListConversationsOptions& list = options_->list_conversations;
+  CLI::App* app = add(*group, "list", "List them, the latest first", list.store, list.json,
+                      "Print one JSON object a line");
+  add_limit(*app, list.limit);
+  on_parse(app, list, run_list_conversations);
+  ShowConversationOptions& show = options_->show_conversation;
+  app = add(*group, "show", "Print one, a turn after the other; with --json it can be kept",
+            show.store, show.json, "Print one JSON object");
+  app->add_option("id", show.id, "Its 16 digits, or last")->required();
+  app->add_flag("--ids", show.ids, "With --json: token ids too");
+  on_parse(app, show, run_show_conversation);
+}
+
+int run_inspection(const std::vector<std::string>& words, CommandContext& context) {
+  CLI::App root("EmberKV: a model's latent cache that outlives its process", "emberkv");
+  root.require_subcommand(1);
+  InspectionCommands commands(root);
+  try {
+    std::vector<std::string> reversed(words.rbegin(), words.rend());
+    root.parse(std::move(reversed));
+  } catch (const CLI::ParseError& error) {
+    print_error(context.io.err,
+                std::string(error.what()) + " (emberkv --help, emberkv COMMAND --help)");
+    return kExitUsage;
+  }
+  const Result<int> result = commands.run(context);
+  if (result.ok()) return *result;
+  print_error(context.io.err, result.error().message);
+  return kExitFailed;
+}
+
+}  // namespace ember

@@ -1,0 +1,60 @@
+// The terminal as it is, and opening stores that nobody holds.
+#include "tools/local_context.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <utility>
+
+#include "tools/commands/text_form.h"
+
+namespace ember {
+namespace {
+
+constexpr size_t kPipeWidth = 100;
+constexpr size_t kLeastWidth = 40;
+
+size_t terminal_width() {
+  winsize size = {};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kPipeWidth;
+  return std::max<size_t>(size.ws_col, kLeastWidth);
+}
+
+bool shows_colour() {
+  const char* no_colour = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  const bool unwanted = (no_colour != nullptr && *no_colour != '\0') ||
+                        (term != nullptr && std::string(term) == "dumb");
+  return !unwanted && ::isatty(STDOUT_FILENO) == 1;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<StoreReader>> open_at_rest(const StoreChoice& choice) {
+  const std::string path = choice.resolved();
+  EMBER_ASSIGN(std::unique_ptr<StoreReader> reader, open_resting_store(path, choice.encryption));
+  const StoreFacts facts = reader->facts();
+  if (facts.holder_pid != 0 && !choice.read_only) {
+    return Error{ErrorCode::kBusy,
+                 path + ": process " + std::to_string(facts.holder_pid) +
+                     " holds it and does not answer; --read-only shows it as of its last flush, " +
+                     time_text(facts.as_of_unix_us)};
+  }
+  return std::shared_ptr<StoreReader>(std::move(reader));
+}
+
+CommandContext local_context() {
+  return {.io = {.in = std::cin,
+                 .out = std::cout,
+                 .err = std::cerr,
+                 .width = terminal_width(),
+                 .colour = shows_colour(),
+                 .progress = ::isatty(STDERR_FILENO) == 1},
+          .open_reader = open_at_rest};
+}
+
+}  // namespace ember
