@@ -38,6 +38,8 @@
 
 namespace ember {
 
+class LiveView;  // store/live_view.h
+
 struct BlockCacheOptions {
   std::string store_path;  // empty: no store, device and host tiers only
   EncryptionOptions encryption;
@@ -307,6 +309,10 @@ class BlockCache {
   virtual BlockCacheStats stats() const = 0;
   // What one tenant may know. Cost: linear in its own blocks.
   virtual TenantStats stats_of(std::string_view tenant) const = 0;
+
+  // For whoever inspects the store while it is open: places of blocks, those that no disk has yet,
+  // and the parts, which any thread may read from.
+  virtual const LiveView& live_view() const = 0;
 
   // --- for tests and tools
   // Forgets all copies in a tier (device, host) that no lease holds and a lower tier has.

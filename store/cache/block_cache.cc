@@ -102,7 +102,8 @@ BlockCacheImpl::BlockCacheImpl(const BlockCacheOptions& options, const CacheTuni
       scrubber_(context_, parts_.secret),
       warm_up_(context_),
       shadows_(context_),
-      accesses_(device, tickets_) {
+      accesses_(device, tickets_),
+      live_view_(context_, offload_, parts_) {
   context_.flush_age_us = options.settings.flush_age_us;
   context_.reads = &reads_;
   context_.damaged = [this](BlockId block) { block_damaged(block); };

@@ -19,6 +19,7 @@
 #include "store/cache/cache_context.h"
 #include "store/cache/chain.h"
 #include "store/cache/dedup_check.h"
+#include "store/cache/live_view_impl.h"
 #include "store/cache/offload_executor.h"
 #include "store/cache/prefetcher.h"
 #include "store/cache/reopening.h"
@@ -67,6 +68,8 @@ class BlockCacheImpl final : public BlockCache {
   const StoreHealth& health() const override { return health_.now(); }
   const RamPlan& ram_plan() const override { return plan_; }
   BlockCacheStats stats() const override;
+
+  const LiveView& live_view() const override { return live_view_; }
 
   void drop_tier(Tier tier) override { ledger_.drop_tier(tier); }
   std::vector<Row> rows() const override;
@@ -141,6 +144,7 @@ class BlockCacheImpl final : public BlockCache {
   ShadowKeeper shadows_;
   int64_t next_look_us_ = 0;  // at the disk's own health
   AccessRecorder accesses_;
+  LiveViewImpl live_view_;
   size_t open_chains_ = 0;
 };
 

@@ -15,6 +15,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -171,6 +172,10 @@ class BlockLedger {
 
   // Copies in a tier that no lease holds and a lower tier has.
   void drop_tier(Tier tier);
+  // By slot of the tier (kDevice, kHost): whose copy it holds; kNoBlock: nobody's.
+  std::span<const BlockId> residents_of(Tier tier) const {
+    return residents_[static_cast<size_t>(tier)];
+  }
 
   size_t holes() const { return holes_; }
   struct Census {

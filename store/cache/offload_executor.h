@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -68,6 +69,10 @@ class OffloadExecutor {
     return (!queue_.empty() && !budget_used_up_) || lane_busy_ || copies_ > 0 || coding_ > 0;
   }
   bool unflushed() const { return !unflushed_.empty(); }
+  // Accepted by the disk, and not flushed yet.
+  void each_unflushed(const std::function<void(const BlockHash&)>& visit) const {
+    for (const Unflushed& block : unflushed_) visit(block.hash);
+  }
   // From here on nothing waits for a better moment.
   void close() { closing_ = true; }
   void give_up_all();  // that is not under way

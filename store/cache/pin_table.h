@@ -45,6 +45,12 @@ class PinTable {
     const auto found = pins_.find(block);
     return found == pins_.end() ? Kind::kNone : found->second.kind;
   }
+  // By the clock; 0: it is not pinned.
+  int64_t pinned_until_us(BlockId block) const {
+    const auto found = pins_.find(block);
+    const bool pinned = found != pins_.end() && found->second.kind == Kind::kPinned;
+    return pinned ? found->second.until_us : 0;
+  }
   // Ends what is due; returns those blocks.
   std::vector<BlockId> expire(int64_t now_us) {
     std::vector<BlockId> ended;
