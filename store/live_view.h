@@ -1,4 +1,4 @@
-// Live view: what a running cache knows of its blocks beyond their records, and the parts behind it.
+// Live view: what a running cache knows of its blocks beyond their records, and the parts below.
 //
 // Journey    block_cache, offload -> [live_view] -> who inspects a store through its holder
 // Owns       nothing; lives as long as its cache
@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -64,6 +65,8 @@ class LiveView {
   };
   // Looks at `slots` slots from `from` on.
   virtual UnstoredPage unstored(uint32_t from, uint32_t slots) const = 0;
+  // One such block; nothing where there is none.
+  virtual std::optional<Unstored> find_unstored(const BlockHash& hash) const = 0;
   // One group of such a block, packed. Errors: kBusy where it is on the device only, for the
   // offload will bring it down; kInvalidArgument where RAM has it no more.
   virtual Status read_unstored(const BlockHash& hash, uint32_t group, Bytes raw) const = 0;

@@ -106,9 +106,15 @@ void hold_standard_streams() {
   }
 }
 
-int inspect(InspectionCommands& inspection) {
+// In the process that holds the store, where one answers.
+Result<int> inspect(InspectionCommands& inspection, const std::vector<std::string>& words) {
+  if (!inspection.store().read_only) {
+    EMBER_ASSIGN(const std::optional<int> code,
+                 hand_over(words, inspection.store().resolved()));
+    if (code) return *code;
+  }
   CommandContext context = local_context();
-  return exit_code(inspection.run(context));
+  return inspection.run(context);
 }
 
 int run(int argc, char** argv) {
@@ -137,7 +143,7 @@ int run(int argc, char** argv) {
     print_error(std::string(error.what()) + " (emberkv --help, emberkv COMMAND --help)");
     return kExitUsage;
   }
-  const int code = inspection.chosen() ? inspect(inspection) : action();
+  const int code = inspection.chosen() ? exit_code(inspect(inspection, words)) : action();
   if (std::cout.flush() || code != kExitOk) return code;
   print_error("standard output cannot be written");
   return kExitFailed;

@@ -1,9 +1,9 @@
 // Handing command lines over, and running those that came.
 #include "tools/foreign_commands.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -12,8 +12,12 @@
 
 #include "base/clock.h"
 #include "service/holder/holder_client.h"
+#include "store/inspect/live_store.h"
 #include "store/store_directory.h"
+#include "tools/commands/engine_difference.h"
 #include "tools/commands/exit_code.h"
+#include "tools/inspection_commands.h"
+#include "tools/local_context.h"
 #include "tools/talk_flags.h"
 
 namespace ember {
@@ -24,16 +28,15 @@ constexpr int64_t kAnswerPatienceUs = 2'000'000;
 constexpr int kAnswerPauseUs = 50'000;
 
 HolderRequest request_of(const std::vector<std::string>& words, const std::string& store) {
+  const CommandContext local = local_context();
   HolderRequest request;
   std::error_code error;
   request.arguments = words;
   request.folder = std::filesystem::current_path(error).string();
   request.store = store;
-  winsize size{};
-  const bool terminal = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
-  if (terminal && size.ws_col > 0) request.width = size.ws_col;
-  request.colour = isatty(STDOUT_FILENO) == 1;
-  request.progress = isatty(STDERR_FILENO) == 1;
+  request.width = static_cast<uint16_t>(std::min<size_t>(local.io.width, UINT16_MAX));
+  request.colour = local.io.colour;
+  request.progress = local.io.progress;
   request.interactive = isatty(STDIN_FILENO) == 1;
   return request;
 }
@@ -49,6 +52,37 @@ int chat_of_other(const HolderRequest& request, HolderStreams& streams, Holding&
     return kExitUsage;
   }
   return run_chat_of_other(std::move(options), request, streams, holding);
+}
+
+// Whether that path, as it came, is the store that this process holds.
+bool is_own_store(const std::string& path, Holding& holding) {
+  std::error_code error;
+  return std::filesystem::equivalent(path, holding.store(), error) && !error;
+}
+
+int inspection_of_other(const HolderRequest& request, HolderStreams& streams, Holding& holding) {
+  const StoreOpener opener =
+      [&](const StoreChoice& choice) -> Result<std::shared_ptr<StoreReader>> {
+    StoreChoice meant = choice;
+    meant.path = choice.path.empty() ? request.store : path_from(request.folder, choice.path);
+    if (!is_own_store(meant.path, holding)) return open_at_rest(meant);
+    EMBER_ASSIGN(std::unique_ptr<StoreReader> live,
+                 open_live_store(holding.engine().cache(),
+                                 [&holding](const std::function<void()>& work) {
+                                   return holding.call(work);
+                                 }));
+    return std::shared_ptr<StoreReader>(std::move(live));
+  };
+  CommandContext context{.io = {.in = streams.in(),
+                                .out = streams.out(),
+                                .err = streams.err(),
+                                .width = request.width,
+                                .colour = request.colour,
+                                .progress = request.progress,
+                                .cancelled = [&streams] { return streams.cancelled(); }},
+                         .open_reader = opener,
+                         .folder = request.folder};
+  return run_inspection(request.arguments, context);
 }
 
 }  // namespace
@@ -78,12 +112,9 @@ Result<int> chat_or_attach(const ChatOptions& options, const std::vector<std::st
 }
 
 int run_foreign_command(const HolderRequest& request, HolderStreams& streams, Holding& holding) {
-  const std::string command = request.arguments.empty() ? "" : request.arguments.front();
-  if (command == "chat") return chat_of_other(request, streams, holding);
-  print_error(streams.err(), "the process that holds the store (pid " +
-                                 std::to_string(::getpid()) + ") does not run '" + command +
-                                 "' for others");
-  return kExitFailed;
+  const bool chat = !request.arguments.empty() && request.arguments.front() == "chat";
+  return chat ? chat_of_other(request, streams, holding)
+              : inspection_of_other(request, streams, holding);
 }
 
 }  // namespace ember

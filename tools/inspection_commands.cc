@@ -6,6 +6,7 @@
 
 #include "tools/commands/conversations.h"
 #include "tools/commands/du.h"
+#include "tools/commands/engine_difference.h"
 #include "tools/commands/engine_flags.h"
 #include "tools/commands/exit_code.h"
 #include "tools/commands/explain.h"
@@ -239,6 +240,15 @@ void InspectionCommands::define_conversations(CLI::App& root) {
   on_parse(app, show, run_show_conversation);
 }
 
+void InspectionCommands::take_paths_from(const std::string& folder) {
+  ExplainOptions& explain = options_->explain;
+  for (std::optional<std::string>* file :
+       {&explain.prompt.prompt_file, &explain.prompt.messages_file}) {
+    if (*file) *file = path_from(folder, **file);
+  }
+  if (!explain.tokenizer.empty()) explain.tokenizer = path_from(folder, explain.tokenizer);
+}
+
 int run_inspection(const std::vector<std::string>& words, CommandContext& context) {
   CLI::App root("EmberKV: a model's latent cache that outlives its process", "emberkv");
   root.require_subcommand(1);
@@ -251,6 +261,7 @@ int run_inspection(const std::vector<std::string>& words, CommandContext& contex
                 std::string(error.what()) + " (emberkv --help, emberkv COMMAND --help)");
     return kExitUsage;
   }
+  if (!context.folder.empty()) commands.take_paths_from(context.folder);
   const Result<int> result = commands.run(context);
   if (result.ok()) return *result;
   print_error(context.io.err, result.error().message);

@@ -30,6 +30,8 @@ class InspectionCommands {
   bool chosen() const { return static_cast<bool>(action_); }
   // The store that it was given, for who looks for its holder first.
   const StoreChoice& store() const { return *store_; }
+  // Paths among its flags are meant in this folder.
+  void take_paths_from(const std::string& folder);
   // Errors: the command's.
   Result<int> run(CommandContext& context) { return action_(context); }
 

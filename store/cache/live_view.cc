@@ -83,6 +83,14 @@ LiveView::UnstoredPage LiveViewImpl::unstored(uint32_t from, uint32_t slots) con
   return page;
 }
 
+std::optional<LiveView::Unstored> LiveViewImpl::find_unstored(const BlockHash& hash) const {
+  const BlockId block = context_.ledger.index().find(hash);
+  if (block == kNoBlock) return std::nullopt;
+  const BlockEntry& entry = context_.ledger.entry(block);
+  if (entry.in(Tier::kDisk) || !entry.anywhere()) return std::nullopt;
+  return unstored_block(block);
+}
+
 Status LiveViewImpl::read_unstored(const BlockHash& hash, uint32_t group, Bytes raw) const {
   const BlockId block = context_.ledger.index().find(hash);
   if (block == kNoBlock || group >= context_.layout.group_count()) {

@@ -23,6 +23,7 @@ class LiveViewImpl final : public LiveView {
   }
   std::vector<Place> places(std::span<const BlockHash> hashes) const override;
   UnstoredPage unstored(uint32_t from, uint32_t slots) const override;
+  std::optional<Unstored> find_unstored(const BlockHash& hash) const override;
   Status read_unstored(const BlockHash& hash, uint32_t group, Bytes raw) const override;
 
  private:

@@ -1,11 +1,15 @@
 // Commands beside a chat that holds their store: they run in it, and end well when it does not.
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/tools/command_line.h"
 #include "tools/journey_demo/child_process.h"
 
 namespace ember {
 namespace {
+
+using Json = nlohmann::json;
 
 class HolderTest : public CommandLineTest {
  protected:
@@ -117,6 +121,60 @@ TEST_F(HolderTest, AHolderThatIsKilledIsToldAndTheTalkIsResumed) {
   ASSERT_EQ(resumed->ready().history.size(), 1u);
   EXPECT_EQ(resumed->ready().history[0].token_ids, before->token_ids);
   EXPECT_GT(ask(*resumed, question_).disk_tokens, 0u);
+}
+
+TEST_F(HolderTest, InspectionRunsInTheHolderAndSeesWhatNoFileTells) {
+  const auto holder = start("store", {"--system", some_text(5, 40)});
+  ASSERT_NE(holder, nullptr);
+  const AnswerEvent answer = ask(*holder, question_);
+  const uint64_t blocks = answer.cached_tokens() / 64;
+  ASSERT_GT(blocks, 2u);
+  const std::vector<std::string> at = {"--json", "--store", folder_ / "store"};
+  const auto inspect = [&](std::vector<std::string> words) {
+    words.insert(words.end(), at.begin(), at.end());
+    const CommandResult result = emberkv(words);
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    return result.output;
+  };
+  const Json stat = Json::parse(inspect({"stat"}));
+  EXPECT_EQ(stat.at("live"), true);
+  EXPECT_GT(stat.at("holder_pid").get<int>(), 0);
+  EXPECT_EQ(stat.at("blocks").get<uint64_t>(), blocks);
+  EXPECT_GE(stat.at("holder").at("tiers").at("device").at("blocks").get<uint64_t>(), blocks);
+  std::istringstream lines(inspect({"ls", "--blocks"}));
+  uint64_t listed = 0;
+  for (std::string line; std::getline(lines, line); ++listed) {
+    const Json block = Json::parse(line);
+    EXPECT_EQ(block.at("tiers").at(0), "device") << line;
+    EXPECT_EQ(block.at("durable"), true) << line;
+  }
+  EXPECT_EQ(listed, blocks);
+  EXPECT_EQ(inspect({"ls", "--leased"}), "");
+  EXPECT_EQ(Json::parse(inspect({"verify"})).at("damaged"), 0);
+  // What is wrong is said, and counted, as without a holder.
+  expect_refused(emberkv({"show", "ffffffffffffffff", "--store", folder_ / "store"}), {"ffff"});
+  EXPECT_EQ(emberkv({"ls", "--sort", "colour", "--store", folder_ / "store"}).exit_code, 2);
+  EXPECT_TRUE(holder->finish().ok());
+}
+
+TEST_F(HolderTest, BlocksOfARunningAnswerAreLeased) {
+  const auto holder = start("store", {"--system", some_text(5, 40)});
+  ASSERT_NE(holder, nullptr);
+  // So hot that it hardly ever draws an end.
+  std::vector<std::string> words = chat("store", {"--system", some_text(6, 40)});
+  words[8] = "600";
+  words.insert(words.end(), {"--temperature", "50"});
+  const auto second = start_plain(words);
+  ASSERT_NE(second, nullptr);
+  event(*second, "ready");
+  std::string leased;
+  for (int round = 0; round < 4 && leased.empty(); ++round) {
+    ASSERT_TRUE(second->write(question_ + "\n").ok());
+    event(*second, "delta");
+    leased = emberkv({"ls", "--leased", "--json", "--store", folder_ / "store"}).output;
+    event(*second, "turn");
+  }
+  EXPECT_NE(leased, "");
 }
 
 TEST_F(HolderTest, AConversationHasOneTerminal) {

@@ -46,6 +46,7 @@ void catch_ends(void (*handler)(int)) {
     struct sigaction action {};
     struct sigaction old {};
     action.sa_handler = handler;
+    action.sa_flags = SA_RESTART;
     if (::sigaction(signal, nullptr, &old) == 0 && old.sa_handler != SIG_IGN) {
       ::sigaction(signal, &action, nullptr);
     }

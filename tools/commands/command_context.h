@@ -44,6 +44,7 @@ using StoreOpener = std::function<Result<std::shared_ptr<StoreReader>>(const Sto
 struct CommandContext {
   CommandIo io;
   StoreOpener open_reader;
+  std::string folder = {};  // where it was called; empty: where this process is
 };
 
 }  // namespace ember
