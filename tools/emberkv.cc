@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/command_docs.h"
 #include "tools/commands/chat.h"
 #include "tools/commands/exit_code.h"
 #include "tools/commands/forget.h"
@@ -97,6 +98,26 @@ void define_tokenize(CLI::App& root, TokenizeOptions& options, Action& action) {
   });
 }
 
+void define_help(CLI::App& root, std::string& shell, Action& action) {
+  CLI::App* app = root.add_subcommand("completion", "Print a shell's completion of this program");
+  app->add_option("shell", shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  app->callback([&] {
+    action = [&] {
+      std::cout << completion_script(command_docs(root), shell);
+      return kExitOk;
+    };
+  });
+  app = root.add_subcommand("manual", "Print the manual, for man: emberkv manual | man -l -");
+  app->callback([&] {
+    action = [&root] {
+      std::cout << manual_page(command_docs(root), kProgramVersion);
+      return kExitOk;
+    };
+  });
+}
+
 // The number of a closed stream would go to the next file that is opened, and our output into it.
 void hold_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
@@ -136,6 +157,8 @@ int run(int argc, char** argv) {
   define_forget(root, forget, action);
   define_model_commands(root, model, action);
   define_tokenize(root, tokenize, action);
+  std::string shell;
+  define_help(root, shell, action);
   try {
     root.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

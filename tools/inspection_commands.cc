@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tools/commands/conversations.h"
+#include "tools/commands/diff.h"
 #include "tools/commands/du.h"
 #include "tools/commands/engine_difference.h"
 #include "tools/commands/engine_flags.h"
@@ -25,6 +26,7 @@ struct InspectionOptions {
   TreeOptions tree;
   ShowOptions show;
   DuOptions du;
+  DiffOptions diff;
   VerifyOptions verify;
   ExplainOptions explain;
   ListConversationsOptions list_conversations;
@@ -190,6 +192,14 @@ void InspectionCommands::define_lists(CLI::App& root) {
       "prefix, scope or namespace (default: prefix)");
   add_limit(*app, du.limit);
   on_parse(app, du, run_du);
+
+  DiffOptions& diff = options_->diff;
+  app = add(root, "diff", "Compare two stores by what tokens they know; ends with 1 if they differ",
+            diff.store, diff.json, "Print one JSON object a line");
+  app->add_option("other", diff.other, "Folder of the second store")->required();
+  app->add_flag("!--no-text", diff.text, "Without what the tokens say");
+  add_limit(*app, diff.limit);
+  on_parse(app, diff, run_diff);
 }
 
 void InspectionCommands::define_explain(CLI::App& root) {

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "tools/commands/text_form.h"
@@ -36,6 +38,11 @@ bool shows_colour() {
 
 Result<std::shared_ptr<StoreReader>> open_at_rest(const StoreChoice& choice) {
   const std::string path = choice.resolved();
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 path + ": there is no store yet; chat and generate make one"};
+  }
   EMBER_ASSIGN(std::unique_ptr<StoreReader> reader, open_resting_store(path, choice.encryption));
   const StoreFacts facts = reader->facts();
   if (facts.holder_pid != 0 && !choice.read_only) {

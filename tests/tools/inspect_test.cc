@@ -293,6 +293,28 @@ TEST_F(InspectTest, AConversationIsShownAndExplained) {
                  {"0000000000000000"});
 }
 
+TEST_F(InspectTest, StoresAreComparedByTokens) {
+  const std::string other = folder_ / "other";
+  EXPECT_EQ(emberkv({"diff", store_, "--store", store_}).exit_code, 0);
+  generate(other, prompt_);
+  const CommandResult same = emberkv({"diff", other, "--store", store_});
+  EXPECT_EQ(same.exit_code, 0) << "another secret, the same tokens: " << same.output;
+  generate(other, prompt_.substr(0, prompt_.size() / 2) + some_text(5, 9));
+  const CommandResult result = emberkv({"diff", other, "--json", "--store", store_});
+  EXPECT_EQ(result.exit_code, 1);
+  std::istringstream lines(result.output);
+  uint64_t found = 0;
+  for (std::string line; std::getline(lines, line); ++found) {
+    const Json row = Json::parse(line);
+    EXPECT_EQ(row.at("only_in"), "second");
+    EXPECT_GT(row.at("position"), 0) << "they have their first blocks in common";
+    EXPECT_TRUE(row.contains("text"));
+  }
+  EXPECT_EQ(found, 1u);
+  EXPECT_EQ(emberkv({"diff", other, "--store", store_}).exit_code, 1);
+  expect_refused(emberkv({"diff", folder_ / "absent", "--store", store_}), {"absent"});
+}
+
 TEST_F(InspectTest, InspectionOnlyReads) {
   const auto before = snapshot(store_);
   inspect("stat");

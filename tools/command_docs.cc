@@ -1,0 +1,213 @@
+// Reading CLI11's definitions, and writing them for man and for three shells.
+#include "tools/command_docs.h"
+
+#include <algorithm>
+
+namespace ember {
+namespace {
+
+OptionDoc option_doc(const CLI::Option& option, const std::string& group) {
+  OptionDoc doc;
+  for (const std::string& name : option.get_lnames()) doc.names.push_back("--" + name);
+  for (const std::string& name : option.get_snames()) doc.names.push_back("-" + name);
+  doc.positional = doc.names.empty();
+  if (doc.positional) doc.names.push_back(option.get_name());
+  const bool takes_value = option.get_items_expected_max() > 0;
+  doc.value = takes_value ? option.get_type_name() : "";
+  if (takes_value && doc.value.empty()) doc.value = "VALUE";
+  doc.value = doc.value.substr(0, doc.value.find(':'));
+  doc.help = option.get_description();
+  doc.group = group;
+  doc.required = option.get_required();
+  return doc;
+}
+
+void add_options(const CLI::App& app, const std::string& outer_group, CommandDoc& doc) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::string& own = option->get_group();
+    if (own.empty()) continue;  // hidden
+    const std::string group = own == "Options" ? outer_group : own;
+    doc.options.push_back(option_doc(*option, group));
+  }
+}
+
+void add_command(const CLI::App& app, const std::vector<std::string>& words,
+                 std::vector<CommandDoc>& docs) {
+  const size_t index = docs.size();
+  docs.push_back({words, app.get_description(), {}, {}});
+  add_options(app, "", docs[index]);
+  for (const CLI::App* below : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (below->get_name().empty()) {  // a group of options
+      add_options(*below, below->get_group(), docs[index]);
+      continue;
+    }
+    docs[index].subcommands.push_back(below->get_name());
+    std::vector<std::string> longer = words;
+    longer.push_back(below->get_name());
+    add_command(*below, longer, docs);
+  }
+}
+
+std::string joined(const std::vector<std::string>& words, const std::string& between) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
+  return text;
+}
+
+// A line of man's that begins with a dot or an apostrophe is a request, and a backslash escapes.
+std::string roff(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\\') {
+      out += "\\e";
+    } else if (c == '-') {
+      out += "\\-";
+    } else {
+      out += c == '\n' ? ' ' : c;
+    }
+  }
+  return !out.empty() && (out[0] == '.' || out[0] == '\'') ? "\\&" + out : out;
+}
+
+void manual_of(const CommandDoc& doc, std::string& out) {
+  out += ".SS emberkv " + roff(joined(doc.words, " ")) + "\n" + roff(doc.help) + ".\n";
+  std::string group;
+  for (const OptionDoc& option : doc.options) {
+    if (option.group != group) {
+      group = option.group;
+      if (!group.empty()) out += ".PP\n" + roff(group) + ":\n";
+    }
+    out += ".TP\n";
+    std::string names;
+    for (const std::string& name : option.names) {
+      names += (names.empty() ? "" : ", ") + ("\\fB" + roff(name) + "\\fR");
+    }
+    if (!option.value.empty() && !option.positional) names += " \\fI" + roff(option.value) + "\\fR";
+    out += names + "\n" + roff(option.help) + (option.required ? " (required)" : "") + "\n";
+  }
+}
+
+// A word between apostrophes, for any of the shells.
+std::string shell_word(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
+
+std::vector<std::string> flags_of(const CommandDoc& doc) {
+  std::vector<std::string> flags;
+  for (const OptionDoc& option : doc.options) {
+    if (option.positional) continue;
+    for (const std::string& name : option.names) {
+      if (name.rfind("--", 0) == 0) flags.push_back(name);
+    }
+  }
+  return flags;
+}
+
+// Flags whose value is a path, of all commands: behind them the shell completes files.
+std::vector<std::string> path_flags(const std::vector<CommandDoc>& docs) {
+  std::vector<std::string> flags;
+  for (const CommandDoc& doc : docs) {
+    for (const OptionDoc& option : doc.options) {
+      const bool path = option.value == "DIR" || option.value == "FILE" || option.value == "PATH";
+      if (!path || option.positional) continue;
+      for (const std::string& name : option.names) {
+        if (std::find(flags.begin(), flags.end(), name) == flags.end()) flags.push_back(name);
+      }
+    }
+  }
+  return flags;
+}
+
+std::string bash_script(const std::vector<CommandDoc>& docs) {
+  std::string out =
+      "# Completion of emberkv for bash: source <(emberkv completion bash)\n"
+      "_emberkv() {\n"
+      "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command='' i\n"
+      "  COMPREPLY=()\n"
+      "  case $before in\n"
+      "    " +
+      joined(path_flags(docs), "|") +
+      ") COMPREPLY=($(compgen -f -- \"$word\")); return;;\n"
+      "  esac\n"
+      "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
+      "    case \"$command ${COMP_WORDS[i]}\" in\n";
+  for (const CommandDoc& doc : docs) {
+    if (doc.words.empty()) continue;
+    out += "      " + shell_word(" " + joined(doc.words, " ")) +
+           ") command=" + shell_word(" " + joined(doc.words, " ")) + ";;\n";
+  }
+  out += "    esac\n  done\n  case $command in\n";
+  for (const CommandDoc& doc : docs) {
+    std::vector<std::string> words = doc.subcommands;
+    const std::vector<std::string> flags = flags_of(doc);
+    words.insert(words.end(), flags.begin(), flags.end());
+    const std::string name = doc.words.empty() ? "" : " " + joined(doc.words, " ");
+    out += "    " + shell_word(name) + ") COMPREPLY=($(compgen -W " +
+           shell_word(joined(words, " ")) + " -- \"$word\"));;\n";
+  }
+  return out + "  esac\n}\ncomplete -o default -F _emberkv emberkv\n";
+}
+
+std::string fish_script(const std::vector<CommandDoc>& docs) {
+  std::string out = "# Completion of emberkv for fish: emberkv completion fish | source\n";
+  for (const CommandDoc& doc : docs) {
+    std::string condition;
+    for (const std::string& word : doc.words) {
+      condition += (condition.empty() ? "" : "; and ") + ("__fish_seen_subcommand_from " + word);
+    }
+    if (doc.words.empty()) condition = "__fish_use_subcommand";
+    const std::string begin = "complete -c emberkv -n " + shell_word(condition);
+    for (const std::string& name : doc.subcommands) {
+      std::vector<std::string> words = doc.words;
+      words.push_back(name);
+      const auto below = std::find_if(
+          docs.begin(), docs.end(), [&words](const CommandDoc& one) { return one.words == words; });
+      out += begin + " -f -a " + shell_word(name) + " -d " + shell_word(below->help) + "\n";
+    }
+    for (const OptionDoc& option : doc.options) {
+      if (option.positional) continue;
+      out += begin;
+      for (const std::string& name : option.names) {
+        out += name.rfind("--", 0) == 0 ? " -l " + name.substr(2) : " -s " + name.substr(1);
+      }
+      out += (option.value.empty() ? "" : " -r") + std::string(" -d ") + shell_word(option.help) +
+             "\n";
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<CommandDoc> command_docs(const CLI::App& root) {
+  std::vector<CommandDoc> docs;
+  add_command(root, {}, docs);
+  return docs;
+}
+
+std::string manual_page(const std::vector<CommandDoc>& docs, const std::string& version) {
+  std::string out = ".TH EMBERKV 1 \"\" \"EmberKV " + version +
+                    "\" \"User commands\"\n.SH NAME\nemberkv \\- " + roff(docs[0].help) +
+                    "\n.SH SYNOPSIS\n\\fBemberkv\\fR \\fICOMMAND\\fR [\\fIOPTIONS\\fR]\n"
+                    ".SH EXIT STATUS\n0 done; 1 the input, the store or the machine, with one line "
+                    "on standard error; 2 the command line itself.\n"
+                    ".SH ENVIRONMENT\n\\fBXDG_DATA_HOME\\fR: the store is emberkv in it unless "
+                    "\\-\\-store names another. \\fBNO_COLOR\\fR: no colours.\n.SH COMMANDS\n";
+  for (const CommandDoc& doc : docs) {
+    if (!doc.words.empty()) manual_of(doc, out);
+  }
+  return out;
+}
+
+std::string completion_script(const std::vector<CommandDoc>& docs, const std::string& shell) {
+  if (shell == "fish") return fish_script(docs);
+  const std::string bash = bash_script(docs);
+  if (shell == "bash") return bash;
+  return "# Completion of emberkv for zsh: source <(emberkv completion zsh)\n"
+         "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n" +
+         bash;
+}
+
+}  // namespace ember
