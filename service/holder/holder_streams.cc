@@ -2,9 +2,11 @@
 #include "service/holder/holder_streams.h"
 
 #include <array>
+#include <functional>
 #include <streambuf>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace ember {
 namespace {
@@ -90,10 +92,16 @@ class HolderStreamsImpl final : public HolderStreams {
     err_ << std::unitbuf;
   }
 
+  // The server lets the streams go behind the exit code.
+  ~HolderStreamsImpl() override {
+    for (const std::function<void()>& work : afterwards_) work();
+  }
+
   std::istream& in() override { return in_; }
   std::ostream& out() override { return out_; }
   std::ostream& err() override { return err_; }
   bool cancelled() const override { return ending_ || peer_is_gone(socket_); }
+  void afterwards(std::function<void()> work) override { afterwards_.push_back(std::move(work)); }
 
  private:
   const Descriptor& socket_;
@@ -104,6 +112,7 @@ class HolderStreamsImpl final : public HolderStreams {
   std::istream in_;
   std::ostream out_;
   std::ostream err_;
+  std::vector<std::function<void()>> afterwards_;
 };
 
 }  // namespace

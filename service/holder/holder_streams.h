@@ -26,6 +26,9 @@ class HolderStreams {
   virtual std::ostream& err() = 0;  // sent at once, what stands in out() before it
   // The client is gone, or the holder ends: whatever runs for it should end soon.
   virtual bool cancelled() const = 0;
+  // Runs `work` when the client has been told how its command ended, or could not be told: what
+  // lets the holder end belongs there.
+  virtual void afterwards(std::function<void()> work) = 0;
 };
 
 struct StreamPatience {

@@ -153,8 +153,8 @@ int run_chat_of_other(ChatOptions options, const HolderRequest& request, HolderS
                                  .progress = request.progress,
                                  .stopped = [&streams] { return streams.cancelled(); }};
   holding.talk_begins();
+  streams.afterwards([&holding] { holding.talk_ends(); });
   const Result<int> code = run_talk(talk_options(options, *system), talk_streams, holding);
-  holding.talk_ends();
   if (code.ok()) return *code;
   print_error(streams.err(), code.error().message);
   return kExitFailed;

@@ -267,6 +267,24 @@ TEST(HolderServerTest, HandlerIsEndedAndItsClientToldWhenTheHolderEnds) {
   EXPECT_NE(ran.code.error().message.find(std::to_string(::getpid())), std::string::npos);
 }
 
+TEST(HolderServerTest, AHolderThatEndsAfterwardsHasToldItsClient) {
+  for (int round = 0; round < 50; ++round) {
+    const TempFolder folder;
+    Gate over;
+    auto server = start(folder.path(), [&over](const HolderRequest&, HolderStreams& streams) {
+      streams.afterwards([&over] { over.open(); });
+      return 7;
+    });
+    Ran ran;
+    std::thread client([&] { ran = run_command(folder.path(), folder, {"x"}); });
+    over.wait();
+    server.reset();
+    client.join();
+    ASSERT_TRUE(ran.code.ok()) << ran.code.error().message;
+    EXPECT_EQ(*ran.code, 7);
+  }
+}
+
 TEST(HolderServerTest, PeersThatStopInTheMiddleAreHungUpOn) {
   const TempFolder folder;
   const auto server = start(folder.path(), shout, 8, 20'000);
