@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <future>
 #include <iostream>
 #include <memory>
 #include <system_error>
@@ -26,6 +28,7 @@ namespace {
 // A holder has the store's lock a little before it answers, and a little after.
 constexpr int64_t kAnswerPatienceUs = 2'000'000;
 constexpr int kAnswerPauseUs = 50'000;
+constexpr std::chrono::milliseconds kWaitSlice{50};
 
 HolderRequest request_of(const std::vector<std::string>& words, const std::string& store) {
   const CommandContext local = local_context();
@@ -60,6 +63,23 @@ bool is_own_store(const std::string& path, Holding& holding) {
   return std::filesystem::equivalent(path, holding.store(), error) && !error;
 }
 
+// Waits on the connection's thread for what the engine's thread has begun.
+Status wait_for(const std::function<Ticket()>& begin, const HolderStreams& streams,
+                Holding& holding) {
+  const auto ended = std::make_shared<std::promise<Status>>();
+  std::future<Status> status = ended->get_future();
+  const bool begun = holding.call([&] {
+    const Ticket ticket = begin();
+    if (!ticket) return ended->set_value({});
+    holding.engine().scheduler().watch(
+        ticket, [ended](const Status& outcome) { ended->set_value(outcome); });
+  });
+  while (begun && !streams.cancelled()) {
+    if (status.wait_for(kWaitSlice) == std::future_status::ready) return status.get();
+  }
+  return {ErrorCode::kCancelled, "cut short: the process that holds the store ends"};
+}
+
 int inspection_of_other(const HolderRequest& request, HolderStreams& streams, Holding& holding) {
   const StoreOpener opener =
       [&](const StoreChoice& choice) -> Result<std::shared_ptr<StoreReader>> {
@@ -73,6 +93,17 @@ int inspection_of_other(const HolderRequest& request, HolderStreams& streams, Ho
                                  }));
     return std::shared_ptr<StoreReader>(std::move(live));
   };
+  const LiveOpener open_live = [&](const StoreChoice& choice) -> Result<LiveCache> {
+    StoreChoice meant = choice;
+    meant.path = choice.path.empty() ? request.store : path_from(request.folder, choice.path);
+    if (!is_own_store(meant.path, holding)) return no_live_cache(meant);
+    return LiveCache{
+        .cache = &holding.engine().cache(),
+        .call = [&holding](const std::function<void()>& work) { return holding.call(work); },
+        .wait_for = [&](const std::function<Ticket()>& begin) {
+          return wait_for(begin, streams, holding);
+        }};
+  };
   CommandContext context{.io = {.in = streams.in(),
                                 .out = streams.out(),
                                 .err = streams.err(),
@@ -81,6 +112,7 @@ int inspection_of_other(const HolderRequest& request, HolderStreams& streams, Ho
                                 .progress = request.progress,
                                 .cancelled = [&streams] { return streams.cancelled(); }},
                          .open_reader = opener,
+                         .open_live = open_live,
                          .folder = request.folder};
   return run_inspection(request.arguments, context);
 }

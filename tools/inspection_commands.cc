@@ -11,6 +11,7 @@
 #include "tools/commands/engine_flags.h"
 #include "tools/commands/exit_code.h"
 #include "tools/commands/explain.h"
+#include "tools/commands/holder_commands.h"
 #include "tools/commands/ls.h"
 #include "tools/commands/show.h"
 #include "tools/commands/stat.h"
@@ -29,6 +30,9 @@ struct InspectionOptions {
   DiffOptions diff;
   VerifyOptions verify;
   ExplainOptions explain;
+  PinOptions pin;
+  UnpinOptions unpin;
+  SnapshotOptions snapshot;
   ListConversationsOptions list_conversations;
   ShowConversationOptions show_conversation;
 };
@@ -95,6 +99,7 @@ InspectionCommands::InspectionCommands(CLI::App& root)
   define_looks(root);
   define_lists(root);
   define_explain(root);
+  define_holders(root);
   define_conversations(root);
 }
 
@@ -234,6 +239,27 @@ void InspectionCommands::define_explain(CLI::App& root) {
   on_parse(app, explain, run_explain);
 }
 
+void InspectionCommands::define_holders(CLI::App& root) {
+  PinOptions& pin = options_->pin;
+  CLI::App* app = add(root, "pin", "Keep a block and all before it while a running process lives",
+                      pin.store, pin.json, "Print one JSON object");
+  app->add_option("hash", pin.hash, "The last block's hash, or its first digits")->required();
+  add_time(*app, "--for", pin.for_us, "For so long, at most 30d (default: 1h)");
+  on_parse(app, pin, run_pin);
+
+  UnpinOptions& unpin = options_->unpin;
+  app = add(root, "unpin", "Let go what was pinned", unpin.store, unpin.json,
+            "Print one JSON object");
+  app->add_option("hash", unpin.hash, "The last block's hash, or its first digits")->required();
+  on_parse(app, unpin, run_unpin);
+
+  SnapshotOptions& snapshot = options_->snapshot;
+  app = add(root, "snapshot", "Copy the store of a running process, whole or not at all",
+            snapshot.store, snapshot.json, "Print one JSON object");
+  app->add_option("folder", snapshot.target, "Where to; must not be there yet")->required();
+  on_parse(app, snapshot, run_snapshot);
+}
+
 void InspectionCommands::define_conversations(CLI::App& root) {
   CLI::App* group = root.add_subcommand("conversations", "The talks that a store keeps");
   group->require_subcommand(1);
@@ -255,6 +281,10 @@ void InspectionCommands::take_paths_from(const std::string& folder) {
   for (std::optional<std::string>* file :
        {&explain.prompt.prompt_file, &explain.prompt.messages_file}) {
     if (*file) *file = path_from(folder, **file);
+  }
+  options_->snapshot.target = path_from(folder, options_->snapshot.target);
+  if (!options_->diff.other.empty()) {
+    options_->diff.other = path_from(folder, options_->diff.other);
   }
   if (!explain.tokenizer.empty()) explain.tokenizer = path_from(folder, explain.tokenizer);
 }

@@ -45,6 +45,7 @@ class InspectionCommands {
   void define_looks(CLI::App& root);
   void define_lists(CLI::App& root);
   void define_explain(CLI::App& root);
+  void define_holders(CLI::App& root);
   void define_conversations(CLI::App& root);
 
   std::unique_ptr<InspectionOptions> options_;

@@ -54,6 +54,12 @@ Result<std::shared_ptr<StoreReader>> open_at_rest(const StoreChoice& choice) {
   return std::shared_ptr<StoreReader>(std::move(reader));
 }
 
+Result<LiveCache> no_live_cache(const StoreChoice& choice) {
+  return Error{ErrorCode::kInvalidArgument,
+               choice.resolved() +
+                   ": no process that holds it answers; this command needs one, such as a chat"};
+}
+
 CommandContext local_context() {
   return {.io = {.in = std::cin,
                  .out = std::cout,
@@ -61,7 +67,8 @@ CommandContext local_context() {
                  .width = terminal_width(),
                  .colour = shows_colour(),
                  .progress = ::isatty(STDERR_FILENO) == 1},
-          .open_reader = open_at_rest};
+          .open_reader = open_at_rest,
+          .open_live = no_live_cache};
 }
 
 }  // namespace ember

@@ -12,6 +12,9 @@ namespace ember {
 // Standard streams; colour and bars where these are terminals (none with NO_COLOR, TERM=dumb).
 CommandContext local_context();
 
+// Refuses: nobody holds the store, or whoever does was not asked.
+Result<LiveCache> no_live_cache(const StoreChoice& choice);
+
 // Opens a store at rest. Errors: kBusy naming the process that holds it, without `read_only`; those
 // of open_resting_store.
 Result<std::shared_ptr<StoreReader>> open_at_rest(const StoreChoice& choice);

@@ -177,6 +177,53 @@ TEST_F(HolderTest, BlocksOfARunningAnswerAreLeased) {
   EXPECT_NE(leased, "");
 }
 
+TEST_F(HolderTest, PinsLiveInTheHolder) {
+  const auto holder = start("store", {"--system", some_text(5, 40)});
+  ASSERT_NE(holder, nullptr);
+  ask(*holder, question_);
+  const std::string store = folder_ / "store";
+  const auto pinned = [&] {
+    const std::string rows =
+        emberkv({"ls", "--pinned", "--json", "--limit", "0", "--store", store}).output;
+    return std::count(rows.begin(), rows.end(), '\n');
+  };
+  const std::string rows =
+      emberkv({"ls", "--blocks", "--json", "--limit", "3", "--store", store}).output;
+  const size_t last = rows.rfind("\"hash\":\"");
+  const std::string third = rows.substr(last + 8, 32);
+  EXPECT_EQ(pinned(), 0);
+  const CommandResult pin =
+      emberkv({"pin", third, "--for", "30min", "--json", "--store", store});
+  EXPECT_EQ(pin.exit_code, 0) << pin.errors;
+  EXPECT_NE(pin.output.find("\"pinned_tokens\":192"), std::string::npos) << pin.output;
+  EXPECT_EQ(pinned(), 3);
+  EXPECT_EQ(emberkv({"unpin", third, "--store", store}).exit_code, 0);
+  EXPECT_EQ(pinned(), 0);
+  expect_refused(emberkv({"pin", third, "--for", "31d", "--store", store}), {"2592000000000"});
+  expect_refused(emberkv({"pin", "00000000000000", "--store", store}), {"00000000000000"});
+  EXPECT_TRUE(holder->finish().ok());
+  expect_refused(emberkv({"pin", third, "--store", store}), {"no process", "chat"});
+}
+
+TEST_F(HolderTest, ASnapshotOfARunningStoreOpensByItself) {
+  const auto holder = start("store", {"--system", some_text(5, 40)});
+  ASSERT_NE(holder, nullptr);
+  ask(*holder, question_);
+  const std::string store = folder_ / "store";
+  const std::string copy = folder_ / "copy";
+  const CommandResult taken = emberkv({"snapshot", copy, "--store", store});
+  EXPECT_EQ(taken.exit_code, 0) << taken.errors;
+  EXPECT_EQ(emberkv({"diff", copy, "--store", store}).exit_code, 0);
+  const CommandResult verify = emberkv({"verify", "--store", copy});
+  EXPECT_EQ(verify.exit_code, 0) << verify.output << verify.errors;
+  EXPECT_NE(emberkv({"ls", "--json", "--limit", "1", "--store", copy}).output.find("\"text\""),
+            std::string::npos)
+      << "the tokenizer is copied too";
+  expect_refused(emberkv({"snapshot", copy, "--store", store}), {copy});
+  EXPECT_TRUE(holder->finish().ok());
+  expect_refused(emberkv({"snapshot", folder_ / "other", "--store", store}), {"no process"});
+}
+
 TEST_F(HolderTest, AConversationHasOneTerminal) {
   const auto holder = start("store", pell_);
   ASSERT_NE(holder, nullptr);

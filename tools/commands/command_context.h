@@ -41,9 +41,21 @@ struct StoreChoice {
 
 using StoreOpener = std::function<Result<std::shared_ptr<StoreReader>>(const StoreChoice&)>;
 
+// The running cache of the process that the command runs in.
+struct LiveCache {
+  BlockCache* cache = nullptr;  // to be touched within call() and wait_for()'s `begin` only
+  // Runs a closure on the engine thread. False: it did not, for the process ends.
+  std::function<bool(const std::function<void()>&)> call;
+  // Begins something on the engine thread, and waits for its ticket (zero: nothing to wait for).
+  // Errors: the ticket's; kCancelled when the process ends or whoever asked has gone.
+  std::function<Status(const std::function<Ticket()>& begin)> wait_for;
+};
+using LiveOpener = std::function<Result<LiveCache>(const StoreChoice&)>;
+
 struct CommandContext {
   CommandIo io;
   StoreOpener open_reader;
+  LiveOpener open_live;  // kInvalidArgument where this process does not hold the store
   std::string folder = {};  // where it was called; empty: where this process is
 };
 

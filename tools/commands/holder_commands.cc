@@ -1,0 +1,110 @@
+// Pins and snapshots, handed to the running cache.
+#include "tools/commands/holder_commands.h"
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "store/tenants.h"
+#include "tools/commands/block_filter.h"
+#include "tools/commands/exit_code.h"
+#include "tools/commands/text_form.h"
+
+namespace ember {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int64_t kPinForUs = int64_t{3600} * 1'000'000;
+
+struct Prefix {
+  std::vector<TokenId> tokens;
+  std::string scope;
+};
+
+// All tokens from the first block to the end of the one that is named.
+Result<Prefix> prefix_of(const std::string& digits, StoreReader& reader, CommandIo& io) {
+  BlockFilter filter;
+  filter.prefix = digits;
+  EMBER_TRY(check_filter(filter));
+  EMBER_ASSIGN(const BlockTree tree, read_tree(reader, io));
+  EMBER_ASSIGN(const uint32_t end, start_of(tree, digits));
+  if (tree.node(end).tail) {
+    return Error{ErrorCode::kInvalidArgument,
+                 digits + ": is a tail, expected a full block: only these can be pinned"};
+  }
+  Prefix prefix;
+  prefix.scope = tree.scopes()[tree.node(end).scope];
+  for (const uint32_t index : tree.path_to(end)) {
+    if (tree.node(index).orphan) {
+      return Error{ErrorCode::kInvalidArgument, digits +
+                                                    ": cannot be reached: blocks before it are "
+                                                    "not there"};
+    }
+    EMBER_ASSIGN(const std::optional<BlockRecord> record, reader.record(tree.node(index).hash));
+    if (!record) return Error{ErrorCode::kInvalidArgument, digits + ": is no longer there"};
+    prefix.tokens.insert(prefix.tokens.end(), record->tokens.begin(), record->tokens.end());
+  }
+  return prefix;
+}
+
+Result<int> set_pin(const StoreChoice& store, const std::string& hash, int64_t for_us, bool json,
+                    CommandContext& context) {
+  CommandIo& io = context.io;
+  EMBER_ASSIGN(const LiveCache live, context.open_live(store));
+  EMBER_ASSIGN(const std::shared_ptr<StoreReader> reader, context.open_reader(store));
+  EMBER_ASSIGN(const Prefix prefix, prefix_of(hash, *reader, io));
+  RequestScope scope;
+  if (prefix.scope != kSharedScopeName) scope.tenant = prefix.scope;
+  std::optional<Result<size_t>> pinned;
+  const bool ran = live.call([&] { pinned = live.cache->pin(prefix.tokens, for_us, scope); });
+  if (!ran) return Error{ErrorCode::kCancelled, "the process that holds the store ends"};
+  if (!pinned->ok()) return pinned->error();
+  const size_t tokens = for_us == 0 ? prefix.tokens.size() : **pinned;
+  if (tokens == 0) {
+    return Error{ErrorCode::kInvalidArgument,
+                 hash + ": is of another model than the one that the process serves"};
+  }
+  if (json) {
+    io.out << Json(
+                  {{for_us == 0 ? "unpinned_tokens" : "pinned_tokens", tokens}, {"for_us", for_us}})
+                  .dump()
+           << std::endl;
+  } else if (for_us == 0) {
+    io.out << "unpinned " << grouped(tokens) << " tokens" << std::endl;
+  } else {
+    io.out << "pinned " << grouped(tokens) << " tokens for " << for_us / 60'000'000
+           << " min, as long as the process runs" << std::endl;
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+Result<int> run_pin(const PinOptions& options, CommandContext& context) {
+  const int64_t for_us = options.for_us.value_or(kPinForUs);
+  return set_pin(options.store, options.hash, for_us, options.json, context);
+}
+
+Result<int> run_unpin(const UnpinOptions& options, CommandContext& context) {
+  return set_pin(options.store, options.hash, 0, options.json, context);
+}
+
+Result<int> run_snapshot(const SnapshotOptions& options, CommandContext& context) {
+  CommandIo& io = context.io;
+  EMBER_ASSIGN(const LiveCache live, context.open_live(options.store));
+  EMBER_TRY(live.wait_for([&live] { return live.cache->sync(); }));
+  EMBER_TRY(live.wait_for([&live, &options] { return live.cache->snapshot(options.target); }));
+  const uint64_t bytes = directory_bytes(options.target);
+  if (options.json) {
+    io.out << Json({{"snapshot", options.target}, {"bytes", bytes}}).dump() << std::endl;
+  } else {
+    io.out << options.target << ": " << human_bytes(bytes) << "; opens with --store" << std::endl;
+  }
+  return kExitOk;
+}
+
+}  // namespace ember
