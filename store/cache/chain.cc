@@ -33,7 +33,8 @@ ChainImpl::~ChainImpl() {
 }
 
 void ChainImpl::record_access() {
-  if (context_.accesses == nullptr || !ready_) return;
+  // One that restored and committed nothing was no use of the cache.
+  if (context_.accesses == nullptr || !ready_ || tokens_.empty()) return;
   AccessEntry entry;
   entry.unix_us = context_.clock.unix_us();
   entry.tokens = static_cast<uint32_t>(tokens_.size());

@@ -69,6 +69,23 @@ TEST_F(InspectTest, StatCountsWhatGenerateLeft) {
   EXPECT_EQ(stat.at("holder_pid"), 0);
 }
 
+TEST_F(InspectTest, StatTellsOfTheLastHourWhereThereIsALog) {
+  EXPECT_FALSE(inspect("stat").contains("requests"));
+  std::vector<std::string> words = generate_command(store_, prompt_, 4);
+  words.insert(words.end(), {"--access-log", "1MiB"});
+  ASSERT_EQ(emberkv(words).exit_code, 0);
+  ASSERT_EQ(emberkv(words).exit_code, 0);
+  const Json stat = inspect("stat");
+  ASSERT_EQ(stat.at("requests").size(), 3u);
+  for (const Json& window : stat.at("requests")) {
+    EXPECT_EQ(window.at("requests"), 2);
+    const uint64_t restored = window.at("restored_tokens").at("disk");
+    EXPECT_GE(restored, 2 * (answer_.cached_tokens() - 8));
+    EXPECT_GE(window.at("tokens"), restored);
+  }
+  EXPECT_NE(emberkv({"stat", "--store", store_}).output.find("last hour"), std::string::npos);
+}
+
 TEST_F(InspectTest, LsPrintsParentsBeforeChildren) {
   const CommandResult result = emberkv({"ls", "--json", "--limit", "0", "--store", store_});
   ASSERT_EQ(result.exit_code, 0) << result.errors;

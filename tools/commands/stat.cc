@@ -1,12 +1,18 @@
 // stat: counts records, tails, conversations and bytes of a store.
 #include "tools/commands/stat.h"
 
+#include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "base/bytes.h"
+#include "base/clock.h"
+#include "store/access_log.h"
 #include "tools/commands/engine_flags.h"
 #include "tools/commands/exit_code.h"
 #include "tools/commands/text_form.h"
@@ -16,8 +22,20 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Requests of the access log that ended within a time before now.
+struct Window {
+  const char* name;
+  int64_t us = 0;
+  uint64_t requests = 0;
+  uint64_t tokens = 0;  // of prompts and answers
+  std::array<uint64_t, kTierCount> restored{};
+  uint64_t all_restored() const { return std::accumulate(restored.begin(), restored.end(), 0ull); }
+};
+constexpr int64_t kHourUs = int64_t{3600} * 1'000'000;
+
 struct StoreSummary {
   StoreFacts facts;
+  std::vector<Window> windows;  // none: the store keeps no access log
   std::optional<BlockCacheStats> live;
   uint64_t blocks = 0;
   uint64_t tails = 0;
@@ -41,6 +59,25 @@ struct StoreSummary {
                              : static_cast<double>(raw_bytes) / static_cast<double>(stored_bytes);
   }
 };
+
+// The log is a ring, and off by default: it tells of what it still holds.
+Result<std::vector<Window>> read_windows(const std::string& store) {
+  std::vector<Window> windows = {
+      {"last hour", kHourUs}, {"last day", 24 * kHourUs}, {"last week", 7 * 24 * kHourUs}};
+  const int64_t now_us = system_clock().unix_us();
+  bool any = false;
+  EMBER_TRY(visit_access_log(store, [&](const AccessEntry& entry) {
+    any = true;
+    for (Window& window : windows) {
+      if (now_us - entry.unix_us > window.us) continue;
+      ++window.requests;
+      window.tokens += entry.tokens;
+      for (size_t i = 0; i < kTierCount; ++i) window.restored[i] += entry.restored_tokens[i];
+    }
+  }));
+  if (!any) windows.clear();
+  return windows;
+}
 
 Result<StoreSummary> summarise(StoreReader& reader) {
   StoreSummary summary;
@@ -71,6 +108,10 @@ Result<StoreSummary> summarise(StoreReader& reader) {
   summary.quarantined = quarantine.records;
   summary.quarantine_bytes = quarantine.bytes;
   summary.live = reader.live_stats();
+  // A log that cannot be read costs these figures and nothing else.
+  if (Result<std::vector<Window>> windows = read_windows(path); windows.ok()) {
+    summary.windows = std::move(windows).value();
+  }
   return summary;
 }
 
@@ -131,6 +172,16 @@ void print_json(const StoreSummary& summary, std::ostream& out) {
                {"quarantined", summary.quarantined},
                {"quarantine_bytes", summary.quarantine_bytes},
                {"health", facts.health}};
+  for (const Window& window : summary.windows) {
+    Json restored;
+    for (size_t i = 0; i < kTierCount; ++i) {
+      restored[std::string(tier_name(static_cast<Tier>(i)))] = window.restored[i];
+    }
+    json["requests"].push_back({{"within_us", window.us},
+                                {"requests", window.requests},
+                                {"tokens", window.tokens},
+                                {"restored_tokens", std::move(restored)}});
+  }
   if (summary.live) json["holder"] = live_json(*summary.live);
   out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
 }
@@ -208,6 +259,12 @@ void print_table(const StoreSummary& summary, CommandIo& io) {
   rows.row("in quarantine",
            grouped(summary.quarantined) + " records, " + human_bytes(summary.quarantine_bytes));
   if (summary.holes > 0) rows.row("holes", grouped(summary.holes) + " blocks to be healed");
+  for (const Window& window : summary.windows) {
+    rows.row(window.name, grouped(window.requests) + " requests, " +
+                              percent_text(static_cast<double>(window.all_restored()),
+                                           static_cast<double>(window.tokens)) +
+                              " of " + grouped(window.tokens) + " tokens restored");
+  }
   if (summary.live) print_live(*summary.live, rows);
   io.out << std::flush;
 }
