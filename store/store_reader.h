@@ -3,7 +3,7 @@
 //
 // Journey    disk_tier, conversations, quarantine (and a holder's block_cache) -> [store_reader] ->
 //            stat, ls, tree, show, du, verify, explain, export
-// Owns       how a store is walked: in pages, so that memory does not grow with it
+// Owns       how a store is walked: in pages, so that memory does not grow with its blocks
 // Invariant  reading changes nothing: of a store at rest not one byte is written
 // Threads    any, one caller at a time for each reader
 // Not here   changes (store/store_editor.h), what a command prints (tools/commands)
@@ -68,7 +68,8 @@ class StoreReader {
   virtual const HashSecret& secret() const = 0;
 
   // Shows every block, then every tail, in no order. Stops early where `visit` returns false.
-  // A block that comes or goes meanwhile may be shown or not. Memory: one page.
+  // A block that comes, goes or moves to the disk meanwhile may be shown or not. Memory: one page,
+  // and all tails.
   struct Walked {
     uint64_t blocks = 0;
     uint64_t tails = 0;
@@ -78,11 +79,12 @@ class StoreReader {
   using Visitor = std::function<bool(const BlockSight&)>;
   virtual Result<Walked> walk(const Visitor& visit) = 0;
 
-  // The record of a block or tail as it is now; nothing if there is none.
+  // The record of a block as it is now, of a tail as the last walk found it; nothing if there is
+  // none.
   // Errors: kCorruption, kIo.
   virtual Result<std::optional<BlockRecord>> record(const BlockHash& hash) = 0;
   // Reads, decodes and proves one group (DiskTier::read_group); of a block that no disk has yet,
-  // from where it is. Errors: kCorruption, kIo;.
+  // from where it is. Errors: kCorruption, kIo.
   virtual Status read_group(const BlockRecord& record, uint32_t group, Bytes raw) = 0;
 
   // Empty where nothing was written down. Errors: kIo, kCorruption.

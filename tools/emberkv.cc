@@ -130,8 +130,7 @@ void hold_standard_streams() {
 // In the process that holds the store, where one answers.
 Result<int> inspect(InspectionCommands& inspection, const std::vector<std::string>& words) {
   if (!inspection.store().read_only) {
-    EMBER_ASSIGN(const std::optional<int> code,
-                 hand_over(words, inspection.store().resolved()));
+    EMBER_ASSIGN(const std::optional<int> code, hand_over(words, inspection.store().resolved()));
     if (code) return *code;
   }
   CommandContext context = local_context();
@@ -159,6 +158,13 @@ int run(int argc, char** argv) {
   define_tokenize(root, tokenize, action);
   std::string shell;
   define_help(root, shell, action);
+  const bool is_word = !words.empty() && !words[0].empty() && words[0][0] != '-';
+  const auto is_named = [&words](const CLI::App* one) { return one->get_name() == words[0]; };
+  const CLI::App& commands = root;
+  if (is_word && commands.get_subcommands(is_named).empty()) {
+    print_error("'" + words[0] + "' is no command (emberkv --help lists them)");
+    return kExitUsage;
+  }
   try {
     root.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

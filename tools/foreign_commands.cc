@@ -86,11 +86,14 @@ int inspection_of_other(const HolderRequest& request, HolderStreams& streams, Ho
     StoreChoice meant = choice;
     meant.path = choice.path.empty() ? request.store : path_from(request.folder, choice.path);
     if (!is_own_store(meant.path, holding)) return open_at_rest(meant);
-    EMBER_ASSIGN(std::unique_ptr<StoreReader> live,
-                 open_live_store(holding.engine().cache(),
-                                 [&holding](const std::function<void()>& work) {
-                                   return holding.call(work);
-                                 }));
+    if (choice.encryption.on && !holding.flags().encryption.on) {
+      return Error{ErrorCode::kInvalidArgument, meant.path + ": the store lies in clear"};
+    }
+    EMBER_ASSIGN(
+        std::unique_ptr<StoreReader> live,
+        open_live_store(holding.engine().cache(), [&holding](const std::function<void()>& work) {
+          return holding.call(work);
+        }));
     return std::shared_ptr<StoreReader>(std::move(live));
   };
   const LiveOpener open_live = [&](const StoreChoice& choice) -> Result<LiveCache> {
@@ -100,9 +103,10 @@ int inspection_of_other(const HolderRequest& request, HolderStreams& streams, Ho
     return LiveCache{
         .cache = &holding.engine().cache(),
         .call = [&holding](const std::function<void()>& work) { return holding.call(work); },
-        .wait_for = [&](const std::function<Ticket()>& begin) {
-          return wait_for(begin, streams, holding);
-        }};
+        .wait_for =
+            [&](const std::function<Ticket()>& begin) {
+              return wait_for(begin, streams, holding);
+            }};
   };
   CommandContext context{.io = {.in = streams.in(),
                                 .out = streams.out(),

@@ -48,10 +48,12 @@ void add_limit(CLI::App& app, uint64_t& limit) {
 template <typename Value>
 void add_choice(CLI::App& app, const std::string& flag, Value& target,
                 const std::map<std::string, Value>& names, const std::string& help) {
-  app.add_option(flag, target, help)
-      ->transform(CLI::CheckedTransformer(names, CLI::ignore_case).description(""))
-      ->type_name("NAME")
-      ->default_str("");
+  std::vector<std::string> words;
+  for (const auto& [name, value] : names) words.push_back(name);
+  app.add_option_function<std::string>(
+         flag, [&target, names](const std::string& name) { target = names.at(name); }, help)
+      ->check(CLI::IsMember(words))
+      ->type_name("NAME");
 }
 
 void add_place(CLI::App& app, BlockFilter& filter) {

@@ -59,6 +59,7 @@ class ConversationsImpl final : public Conversations {
   std::shared_ptr<ValueSealer> sealer_;
   ConversationsDatabase database_;
   std::atomic<uint64_t> unreadable_heads_ = 0;
+  std::atomic<bool> tails_listed_{false};
 };
 
 // Synced: a turn.
@@ -231,7 +232,9 @@ Result<Conversations::TailListing> ConversationsImpl::list_tails() {
     EMBER_ASSIGN(const Use use, database_.use());
     listing = walk_tails(use, whole);
   }
-  if (whole || !database_.check_writable().ok()) return listing;
+  // Opening lists them first, before anything leans on them; who looks later changes nothing.
+  const bool opening = !tails_listed_.exchange(true);
+  if (whole || !opening || !database_.check_writable().ok()) return listing;
   listing.records.clear();
   EMBER_TRY(database_.renew_tails());
   return listing;

@@ -48,7 +48,7 @@ Result<StoreReader::Walked> PartsReader::walk(const Visitor& visit) {
   }
   if (!walk_unstored(visit, walked)) return walked;
   EMBER_TRY(read_tails());
-  walked.tails = tails_->size();
+  walked.tails += tails_->size();
   walked.unreadable += unreadable_tails_;
   Page page;
   for (const auto& [hash, tail] : *tails_) page.records.push_back(tail);

@@ -2,7 +2,7 @@
 // the disk tier and the tails, with a place for each block that the reader knows best.
 //
 // Journey    disk_tier, conversations, quarantine -> [parts_reader] -> store_reader
-// Invariant  a page of records is all that is held; reading changes nothing
+// Invariant  a page of records and the tails are all that is held; reading changes nothing
 // Threads    any, one caller at a time
 #pragma once
 

@@ -88,6 +88,7 @@ TEST_F(HolderTest, AChatThatWantsAnotherEngineIsRefusedByWhatDiffers) {
       {"--weights", "int8"},
       {"--template", "deepseek-v3"},
       {"--context-tokens", "128"},
+      {"--trace", "trace.json"},
   };
   for (const std::vector<std::string>& flags : others) {
     std::vector<std::string> words = chat("store", flags);
@@ -192,6 +193,7 @@ TEST_F(HolderTest, PinsLiveInTheHolder) {
   const size_t last = rows.rfind("\"hash\":\"");
   const std::string third = rows.substr(last + 8, 32);
   EXPECT_EQ(pinned(), 0);
+  expect_refused(emberkv({"pin", "", "--store", store}), {"empty"});
   const CommandResult pin =
       emberkv({"pin", third, "--for", "30min", "--json", "--store", store});
   EXPECT_EQ(pin.exit_code, 0) << pin.errors;

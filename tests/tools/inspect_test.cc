@@ -173,7 +173,8 @@ TEST_F(InspectTest, LsSortsFiltersAndStreams) {
   EXPECT_EQ(count({"--tails"}), tails);
   EXPECT_EQ(count({"--blocks", "--tier", "disk", "--sort", "none"}), blocks);
   EXPECT_EQ(count({"--tier", "host"}), 0);
-  EXPECT_EQ(count({"--scope", "acme"}), 0);
+  expect_refused(emberkv({"ls", "--scope", "acme", "--store", store_}), {"acme"});
+  expect_refused(emberkv({"du", "--namespace", "0123456789", "--store", store_}), {"0123456789"});
   EXPECT_EQ(count({"--unused-for", "1h"}), tails) << "the use of a tail is not written down";
   EXPECT_EQ(emberkv({"ls", "--sort", "colour", "--store", store_}).exit_code, 2);
   EXPECT_EQ(emberkv({"ls", "--prefix", "xyz", "--store", store_}).exit_code, 1);
@@ -197,6 +198,31 @@ TEST_F(InspectTest, ShowDescribesABlockWhole) {
   EXPECT_EQ(emberkv({"show", hash, "--store", store_}).exit_code, 0);
   expect_refused(emberkv({"show", "0123456789abcdef0123", "--store", store_}),
                  {"0123456789abcdef"});
+}
+
+TEST_F(InspectTest, AnEmptyHashIsRefused) {
+  expect_refused(emberkv({"show", "", "--store", store_}), {"empty"});
+}
+
+TEST_F(InspectTest, NothingOfAPromptMovesTheTerminal) {
+  ASSERT_EQ(emberkv({"chat", "--model", model(), "--store", store_, "--max-tokens", "2", "--system",
+                     "a\x1b[31mb\xe2\x80\xae"},
+                    "c\x1b]0;x\x07\n")
+                .exit_code,
+            0);
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"conversations", "show", "last"},
+                                             {"conversations", "list"},
+                                             {"ls"},
+                                             {"tree"},
+                                             {"du"}}) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {"--store", store_});
+    const std::string text = emberkv(all).output;
+    EXPECT_EQ(text.find('\x1b'), std::string::npos) << words[0];
+    EXPECT_EQ(text.find('\x07'), std::string::npos) << words[0];
+    EXPECT_EQ(text.find("\xe2\x80\xae"), std::string::npos) << words[0];
+  }
 }
 
 TEST_F(InspectTest, ADamagedGroupIsNamedByShow) {

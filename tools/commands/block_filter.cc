@@ -23,6 +23,24 @@ Status check_filter(const BlockFilter& filter) {
   return {};
 }
 
+Status check_known(const BlockFilter& filter, const BlockTree& tree) {
+  const auto& names = tree.name_spaces();
+  const bool name_known =
+      filter.name_space.empty() ||
+      std::any_of(names.begin(), names.end(), [&filter](const NamespaceHash& name) {
+        return name.hex().rfind(filter.name_space, 0) == 0;
+      });
+  if (!name_known) {
+    return {ErrorCode::kInvalidArgument,
+            filter.name_space + ": no namespace of the store begins so"};
+  }
+  const auto& scopes = tree.scopes();
+  const bool scope_known =
+      filter.scope.empty() || std::find(scopes.begin(), scopes.end(), filter.scope) != scopes.end();
+  if (scope_known) return {};
+  return {ErrorCode::kInvalidArgument, filter.scope + ": the store has nothing of this scope"};
+}
+
 bool passes(const BlockFilter& filter, const BlockTree& tree, const BlockNode& node,
             int64_t now_unix_us) {
   const int64_t unused_us = now_unix_us - node.last_use_unix_us;

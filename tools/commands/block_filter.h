@@ -36,6 +36,9 @@ struct BlockFilter {
 // Errors: kInvalidArgument for digits that are none.
 Status check_filter(const BlockFilter& filter);
 
+// Errors: kInvalidArgument where the store has no such namespace or scope.
+Status check_known(const BlockFilter& filter, const BlockTree& tree);
+
 // Whether the node itself is meant; `prefix` is not looked at.
 bool passes(const BlockFilter& filter, const BlockTree& tree, const BlockNode& node,
             int64_t now_unix_us);

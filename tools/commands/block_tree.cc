@@ -7,14 +7,12 @@
 namespace ember {
 namespace {
 
-// The index of a value in a short list that it joins when it is new.
+// The index of a value in a list that it joins when it is new.
 template <typename T>
-uint16_t number_of(std::vector<T>& list, const T& value) {
-  const auto found = std::find(list.begin(), list.end(), value);
-  if (found != list.end()) return static_cast<uint16_t>(found - list.begin());
-  if (list.size() > UINT16_MAX) return UINT16_MAX;
-  list.push_back(value);
-  return static_cast<uint16_t>(list.size() - 1);
+uint32_t number_of(std::vector<T>& list, std::map<T, uint32_t>& numbers, const T& value) {
+  const auto [at, is_new] = numbers.try_emplace(value, static_cast<uint32_t>(list.size()));
+  if (is_new) list.push_back(value);
+  return at->second;
 }
 
 bool hash_before(const BlockNode& node, const BlockHash& hash) { return node.hash < hash; }
@@ -64,8 +62,10 @@ void BlockTree::add(const BlockSight& sight) {
   node.stored_bytes = sight.record.stored_bytes();
   node.raw_bytes = sight.record.raw_bytes();
   node.last_use_unix_us = sight.touch.last_use_unix_us;
-  node.name_space = number_of(name_spaces_, sight.record.name_space);
-  node.scope = number_of(scopes_, sight.record.scope);
+  const uint32_t name_space = number_of(name_spaces_, name_space_numbers_, sight.record.name_space);
+  // More of these are in no store but a made one: the last number is then theirs together.
+  node.name_space = static_cast<uint16_t>(std::min<uint32_t>(name_space, UINT16_MAX));
+  node.scope = number_of(scopes_, scope_numbers_, sight.record.scope);
   for (size_t tier = 0; tier < kTierCount; ++tier) {
     if (sight.place.in[tier]) node.tiers = static_cast<uint8_t>(node.tiers | (1u << tier));
   }

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,8 @@ struct BlockNode {
   uint64_t stored_bytes = 0;
   uint64_t raw_bytes = 0;
   int64_t last_use_unix_us = 0;
+  uint32_t scope = 0;       // index into BlockTree::scopes
   uint16_t name_space = 0;  // index into BlockTree::name_spaces
-  uint16_t scope = 0;       // index into BlockTree::scopes
   uint8_t tiers = 0;        // bit by Tier
   bool tail = false;
   bool orphan = false;  // its parent is not there, and it is no first block
@@ -97,6 +98,8 @@ class BlockTree {
   std::vector<uint32_t> roots_;
   std::vector<NamespaceHash> name_spaces_;
   std::vector<std::string> scopes_;
+  std::map<NamespaceHash, uint32_t> name_space_numbers_;
+  std::map<std::string, uint32_t> scope_numbers_;
   StoreReader::Walked walked_;
 };
 

@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <iostream>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "engine/text/chat_template.h"
@@ -93,8 +95,7 @@ class ChatEnd {
 
 }  // namespace
 
-Result<int> run_chat(const ChatOptions& options, const ForeignCommand& foreign,
-                     std::ostream& out) {
+Result<int> run_chat(const ChatOptions& options, const ForeignCommand& foreign, std::ostream& out) {
   EMBER_ASSIGN(const std::string system, read_system(options));
   Progress progress;
   EMBER_ASSIGN(const std::unique_ptr<Engine> engine,
@@ -139,6 +140,11 @@ int run_chat_of_other(ChatOptions options, const HolderRequest& request, HolderS
   }
   if (options.system_file) {
     options.system_file = path_from(request.folder, *options.system_file);
+    std::error_code error;
+    if (refused.ok() && !std::filesystem::is_regular_file(*options.system_file, error)) {
+      // Another's pipe could hold this process up, and its /dev/stdin would be ours.
+      refused = {ErrorCode::kInvalidArgument, *options.system_file + ": is no file"};
+    }
   }
   const Result<std::string> system =
       refused.ok() ? read_system(options) : Result<std::string>(refused.error());

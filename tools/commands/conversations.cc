@@ -56,6 +56,7 @@ Result<int> run_list_conversations(const ListConversationsOptions& options,
   EMBER_ASSIGN(const std::vector<Conversation> heads, reader->conversations().list());
   const size_t shown = options.limit == 0 ? heads.size() : std::min(heads.size(), options.limit);
   const int64_t now_us = system_clock().unix_us();
+  uint64_t unreadable = 0;
   TextTable table({{"conversation"},
                    {"turns", true},
                    {"tokens", true},
@@ -63,7 +64,12 @@ Result<int> run_list_conversations(const ListConversationsOptions& options,
                    {"template"},
                    {"first question"}});
   for (size_t i = 0; i < shown && !io.stopped(); ++i) {
-    EMBER_ASSIGN(const Conversation whole, reader->conversations().load(heads[i].id));
+    const Result<Conversation> loaded = reader->conversations().load(heads[i].id);
+    if (!loaded.ok()) {
+      ++unreadable;
+      continue;
+    }
+    const Conversation& whole = *loaded;
     if (options.json) {
       Json json = head_json(whole);
       json["tokens"] = tokens_of(whole);
@@ -80,7 +86,7 @@ Result<int> run_list_conversations(const ListConversationsOptions& options,
     if (shown < heads.size()) {
       io.out << "and " << grouped(heads.size() - shown) << " more (--limit 0 shows all)\n";
     }
-    const uint64_t damaged = reader->conversations().unreadable_heads();
+    const uint64_t damaged = reader->conversations().unreadable_heads() + unreadable;
     if (damaged > 0) io.out << grouped(damaged) << " conversations cannot be read\n";
   }
   io.out << std::flush;
@@ -99,7 +105,7 @@ Result<int> run_show_conversation(const ShowConversationOptions& options, Comman
   if (!options.json) {
     io.out << "conversation " << talk.id << ", begun " << time_text(talk.created_unix_us)
            << ", last used " << time_text(talk.updated_unix_us) << '\n';
-    if (!talk.system.empty()) io.out << "\nsystem\n" << valid_utf8(talk.system) << '\n';
+    if (!talk.system.empty()) io.out << "\nsystem\n" << printable(talk.system) << '\n';
   }
   for (const Turn& turn : talk.turns) {
     const std::optional<std::string> answer = text.of(talk.name_space, turn.answer);
@@ -120,10 +126,10 @@ Result<int> run_show_conversation(const ShowConversationOptions& options, Comman
       json["turns"].push_back(std::move(one));
       continue;
     }
-    io.out << "\nuser\n" << valid_utf8(turn.user) << "\n\nassistant";
+    io.out << "\nuser\n" << printable(turn.user) << "\n\nassistant";
     if (turn.state != TurnState::kFinished) io.out << " (cut: --resume goes on with it)";
     io.out << '\n'
-           << (answer ? valid_utf8(*answer)
+           << (answer ? printable(*answer)
                       : grouped(turn.answer.size()) + " tokens; the store keeps no tokenizer")
            << '\n';
   }

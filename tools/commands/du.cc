@@ -95,6 +95,7 @@ Result<int> run_du(const DuOptions& options, CommandContext& context) {
   CommandIo& io = context.io;
   EMBER_ASSIGN(const std::shared_ptr<StoreReader> reader, context.open_reader(options.store));
   EMBER_ASSIGN(const BlockTree tree, read_tree(*reader, io));
+  EMBER_TRY(check_known(options.filter, tree));
   EMBER_ASSIGN(const uint32_t start, start_of(tree, options.filter.prefix));
   const std::vector<Share> list = shares(options, tree, start);
   const size_t shown = options.limit == 0 ? list.size() : std::min(list.size(), options.limit);

@@ -19,9 +19,7 @@ std::string real_path(const std::string& folder, const std::string& path) {
   return error ? path : real.string();
 }
 
-std::string weights_flag(WeightForm form) {
-  return form == WeightForm::kInt8 ? "int8" : "stored";
-}
+std::string weights_flag(WeightForm form) { return form == WeightForm::kInt8 ? "int8" : "stored"; }
 
 std::string dtype_flag(const std::optional<DType>& dtype) {
   return dtype ? std::string(dtype_name(*dtype)) : "bf16";
@@ -35,10 +33,9 @@ std::string thinking_flag(const std::optional<bool>& thinking) {
 Status compare(std::string_view what, const std::string& own, const std::string& asked) {
   if (own == asked) return {};
   const auto named = [](const std::string& value) { return value.empty() ? "none" : value; };
-  return {ErrorCode::kUnsupported, "the store is held by a process (pid " +
-                                       std::to_string(::getpid()) + ") with " +
-                                       std::string(what) + " " + named(own) +
-                                       "; this command asks for " + named(asked)};
+  return {ErrorCode::kUnsupported,
+          "the store is held by a process (pid " + std::to_string(::getpid()) + ") with " +
+              std::string(what) + " " + named(own) + "; this command asks for " + named(asked)};
 }
 
 }  // namespace
@@ -57,6 +54,14 @@ Status check_same_engine(const EngineFlags& own, const EngineFlags& asked,
                     attention_mode_name(asked.attention)));
   EMBER_TRY(compare("--template", own.template_name, asked.template_name));
   EMBER_TRY(compare("thinking", thinking_flag(own.thinking), thinking_flag(asked.thinking)));
+  // Who asks for encryption is not to talk into a store that lies in clear.
+  if (asked.encryption.on) {
+    EMBER_TRY(compare("--encrypt", own.encryption.on ? "on" : "off", "on"));
+  }
+  if (!asked.trace_file.empty()) {
+    return {ErrorCode::kUnsupported,
+            "--trace " + asked.trace_file + ": only the process that holds the store writes one"};
+  }
   if (asked.context_tokens > 0) {
     EMBER_TRY(compare("--context-tokens", std::to_string(own.context_tokens),
                       std::to_string(asked.context_tokens)));

@@ -2,8 +2,10 @@
 #include "tools/commands/explain.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -142,6 +144,10 @@ class Explainer {
       Explanation one;
       one.prompt = std::move(prompt).value();
       EMBER_ASSIGN(one.match, match_prompt(reader_, tree_, one.prompt.ids, name, options_.scope));
+      if (one.prompt.ids.empty()) {
+        return Error{ErrorCode::kInvalidArgument,
+                     "the prompt has no tokens, expected at least one"};
+      }
       if (!best || one.match.tokens > best->match.tokens) best = std::move(one);
     }
     if (!best) return *failure;
@@ -283,7 +289,7 @@ void print_text(const Explanation& one, CommandIo& io) {
   const uint64_t prompt = one.prompt.ids.size();
   io.out << "prompt           " << grouped(prompt) << " tokens\n"
          << "namespace        " << match.name_space.hex()
-         << (one.model.empty() ? "" : " (" + one.model + ")") << '\n'
+         << (one.model.empty() ? "" : " (" + one_line(one.model, 64) + ")") << '\n'
          << "would hit        " << grouped(match.tokens) << " tokens, "
          << percent_text(static_cast<double>(match.tokens), static_cast<double>(prompt)) << ", of "
          << grouped(match.nodes.size()) << " blocks\n";
@@ -295,12 +301,12 @@ void print_text(const Explanation& one, CommandIo& io) {
   print_place(one, io);
   if (one.rival) {
     io.out << "\nnamespace " << one.rival->match.name_space.hex()
-           << (one.rival->model.empty() ? "" : " (" + one.rival->model + ")") << " knows "
-           << grouped(one.rival->match.tokens)
+           << (one.rival->model.empty() ? "" : " (" + one_line(one.rival->model, 64) + ")")
+           << " knows " << grouped(one.rival->match.tokens)
            << " of these tokens, but it is another because of\n";
     for (const FieldDifference& field : one.rival->differences) {
-      io.out << "  " << field.field << ": here " << one_line(field.here, 200) << ", there "
-             << one_line(field.there, 200) << '\n';
+      io.out << "  " << one_line(field.field, 64) << ": here " << one_line(field.here, 200)
+             << ", there " << one_line(field.there, 200) << '\n';
     }
     if (one.rival->differences.empty()) io.out << "  a field that was not written down\n";
   }
@@ -313,11 +319,29 @@ void print_text(const Explanation& one, CommandIo& io) {
 
 }  // namespace
 
+namespace {
+
+// In the holder a name such as /dev/stdin would be the holder's own, and a pipe could hold it up.
+Status check_files(const ExplainOptions& options, const CommandContext& context) {
+  if (context.folder.empty()) return {};
+  for (const std::optional<std::string>& file :
+       {options.prompt.prompt_file, options.prompt.messages_file}) {
+    std::error_code error;
+    if (!file || std::filesystem::is_regular_file(*file, error)) continue;
+    return {ErrorCode::kInvalidArgument,
+            *file + ": is no file; beside a process that holds the store only files are read"};
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<int> run_explain(const ExplainOptions& options, CommandContext& context) {
   BlockFilter digits;
   digits.name_space = options.name_space;
   EMBER_TRY(check_filter(digits));
   EMBER_ASSIGN(const std::shared_ptr<StoreReader> reader, context.open_reader(options.store));
+  EMBER_TRY(check_files(options, context));
   EMBER_ASSIGN(const BlockTree tree, read_tree(*reader, context.io));
   EMBER_ASSIGN(const Explanation explanation, Explainer(options, *reader, tree).run());
   if (options.json) {

@@ -29,6 +29,9 @@ struct Prefix {
 Result<Prefix> prefix_of(const std::string& digits, StoreReader& reader, CommandIo& io) {
   BlockFilter filter;
   filter.prefix = digits;
+  if (digits.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "the hash is empty, expected its first digits"};
+  }
   EMBER_TRY(check_filter(filter));
   EMBER_ASSIGN(const BlockTree tree, read_tree(reader, io));
   EMBER_ASSIGN(const uint32_t end, start_of(tree, digits));
@@ -76,8 +79,9 @@ Result<int> set_pin(const StoreChoice& store, const std::string& hash, int64_t f
   } else if (for_us == 0) {
     io.out << "unpinned " << grouped(tokens) << " tokens" << std::endl;
   } else {
-    io.out << "pinned " << grouped(tokens) << " tokens for " << for_us / 60'000'000
-           << " min, as long as the process runs" << std::endl;
+    io.out << "pinned " << grouped(tokens) << " tokens for "
+           << grouped(static_cast<uint64_t>(for_us) / 1'000'000)
+           << " s, as long as the process runs" << std::endl;
   }
   return kExitOk;
 }
@@ -100,7 +104,9 @@ Result<int> run_snapshot(const SnapshotOptions& options, CommandContext& context
   EMBER_TRY(live.wait_for([&live, &options] { return live.cache->snapshot(options.target); }));
   const uint64_t bytes = directory_bytes(options.target);
   if (options.json) {
-    io.out << Json({{"snapshot", options.target}, {"bytes", bytes}}).dump() << std::endl;
+    io.out << Json({{"snapshot", options.target}, {"bytes", bytes}})
+                  .dump(-1, ' ', false, Json::error_handler_t::replace)
+           << std::endl;
   } else {
     io.out << options.target << ": " << human_bytes(bytes) << "; opens with --store" << std::endl;
   }

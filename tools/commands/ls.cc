@@ -25,6 +25,7 @@ class Listing {
   Status run(StoreReader& reader) {
     if (options_.order == LsOrder::kNone && options_.filter.prefix.empty()) return stream(reader);
     EMBER_ASSIGN(const BlockTree tree, read_tree(reader, io_));
+    EMBER_TRY(check_known(options_.filter, tree));
     EMBER_ASSIGN(const uint32_t start, start_of(tree, options_.filter.prefix));
     std::vector<uint32_t> chosen;
     tree.descend(start, [&](uint32_t index, uint32_t) {

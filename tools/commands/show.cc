@@ -75,6 +75,7 @@ Result<Sight> look(const ShowOptions& options, StoreReader& reader, CommandIo& i
     raw.assign(sight.record.groups[i].raw_bytes, '\0');
     const Bytes bytes = std::as_writable_bytes(std::span<char>(raw));
     const Status status = reader.read_group(sight.record, i, bytes);
+    if (!status.ok() && status.error().code == ErrorCode::kBusy) return status.error();
     sight.groups.push_back({sight.record.groups[i], status.ok() ? "" : status.error().message});
     if (status.ok() && plain) sight.values.add(bytes, sight.record.streams[0].dtype);
   }
@@ -176,8 +177,10 @@ void print_text(const Sight& sight, CommandIo& io) {
   row("parent", record.parent.hex() + (sight.node.orphan ? " (not there)" : ""));
   row("children", grouped(sight.children));
   row("namespace",
-      record.name_space.hex() + (sight.note.model.empty() ? "" : " (" + sight.note.model + ")"));
-  row("scope", record.scope + (record.publisher.empty() ? "" : ", of " + record.publisher));
+      record.name_space.hex() +
+          (sight.note.model.empty() ? "" : " (" + one_line(sight.note.model, 64) + ")"));
+  row("scope",
+      one_line(record.scope + (record.publisher.empty() ? "" : ", of " + record.publisher), 200));
   row("position",
       std::to_string(record.position) + ", " + std::to_string(record.tokens.size()) + " tokens");
   row("tiers", tiers_text(sight.node.tiers) + (sight.node.durable ? "" : ", not yet durable"));
@@ -223,6 +226,9 @@ void print_text(const Sight& sight, CommandIo& io) {
 Result<int> run_show(const ShowOptions& options, CommandContext& context) {
   BlockFilter digits;
   digits.prefix = options.hash;
+  if (options.hash.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "the hash is empty, expected its first digits"};
+  }
   EMBER_TRY(check_filter(digits));
   EMBER_ASSIGN(const std::shared_ptr<StoreReader> reader, context.open_reader(options.store));
   EMBER_ASSIGN(const Sight sight, look(options, *reader, context.io));

@@ -3,10 +3,12 @@
 
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -50,6 +52,7 @@ struct StoreSummary {
   uint64_t disk_bytes = 0;
   uint64_t blocks_bytes = 0;
   uint64_t conversations_bytes = 0;
+  uint64_t ballast_bytes = 0;  // kept for the day the drive is full
   uint64_t unreadable_records = 0;
   uint64_t quarantined = 0;
   uint64_t quarantine_bytes = 0;
@@ -103,6 +106,9 @@ Result<StoreSummary> summarise(StoreReader& reader) {
   summary.disk_bytes = directory_bytes(path);
   summary.blocks_bytes = directory_bytes(path + "/blocks");
   summary.conversations_bytes = directory_bytes(path + "/conversations");
+  std::error_code absent;
+  const uint64_t ballast = std::filesystem::file_size(path + "/blocks/BALLAST", absent);
+  summary.ballast_bytes = absent ? 0 : ballast;
   summary.unreadable_records = walked.unreadable;
   const QuarantineStats quarantine = reader.quarantine_stats();
   summary.quarantined = quarantine.records;
@@ -167,6 +173,7 @@ void print_json(const StoreSummary& summary, std::ostream& out) {
                {"compression_ratio", summary.ratio()},
                {"disk_bytes", summary.disk_bytes},
                {"blocks_bytes", summary.blocks_bytes},
+               {"ballast_bytes", summary.ballast_bytes},
                {"conversations_bytes", summary.conversations_bytes},
                {"unreadable_records", summary.unreadable_records},
                {"quarantined", summary.quarantined},
@@ -252,7 +259,8 @@ void print_table(const StoreSummary& summary, CommandIo& io) {
   rows.row("epochs", grouped(summary.epochs));
   rows.row("latents", human_bytes(summary.raw_bytes) + " as " + human_bytes(summary.stored_bytes) +
                           ", " + decimal(summary.ratio()) + " times smaller");
-  rows.row("on disk", human_bytes(summary.disk_bytes) + " (blocks " +
+  rows.row("on disk", human_bytes(summary.disk_bytes) + " (" + human_bytes(summary.ballast_bytes) +
+                          " of it ballast, for a full drive; blocks " +
                           human_bytes(summary.blocks_bytes) + ", conversations " +
                           human_bytes(summary.conversations_bytes) + ")");
   rows.row("unreadable", grouped(summary.unreadable_records) + " records");

@@ -3,16 +3,21 @@
 
 #include <chrono>
 #include <memory>
+#include <streambuf>
+#include <string>
 #include <thread>
 #include <utility>
 
 #include "tools/commands/exit_code.h"
 #include "tools/commands/progress.h"
 #include "tools/commands/report.h"
+#include "tools/commands/text_form.h"
 #include "tools/commands/turn_feed.h"
 
 namespace ember {
 namespace {
+
+constexpr size_t kMostLineBytes = size_t{1} << 20;
 
 constexpr int64_t kLeavePatienceUs = 2'000'000;
 constexpr int64_t kLookUs = 100'000;  // how soon an end is noticed while an answer is computed
@@ -57,6 +62,7 @@ class Talk {
 
  private:
   Status try_open();
+  bool read_line(std::string& line);
   using Start = std::function<void(const TurnOptions&, ChatSession::TurnDone)>;
   Result<TurnOutcome> turn(const Start& start);
   void print(const TurnFeed::News& news);
@@ -98,22 +104,43 @@ Status Talk::try_open() {
     const Conversation& conversation = session_->conversation();
     unfinished_ = session_->has_cut_answer();
     if (unfinished_) cut_question = conversation.turns.back().user;
-    first_line = options_.json
-                     ? ready_json({.conversation = &conversation,
-                                   .resumed = options_.resume.has_value(),
-                                   .cut_answer = unfinished_,
-                                   .context_tokens = holding_.engine().context_tokens(),
-                                   .load_us = holding_.engine().load_us(),
-                                   .health = holding_.engine().cache().health()})
-                     : "conversation " + conversation.id + ", " +
-                           std::to_string(conversation.turns.size()) + " turns";
+    first_line = options_.json ? ready_json({.conversation = &conversation,
+                                             .resumed = options_.resume.has_value(),
+                                             .cut_answer = unfinished_,
+                                             .context_tokens = holding_.engine().context_tokens(),
+                                             .load_us = holding_.engine().load_us(),
+                                             .health = holding_.engine().cache().health()})
+                               : "conversation " + conversation.id + ", " +
+                                     std::to_string(conversation.turns.size()) + " turns";
   });
   EMBER_TRY(std::move(opened));
   (options_.json ? streams_.out : streams_.err) << first_line << std::endl;
   if (unfinished_ && !options_.json && options_.interactive) {
-    streams_.out << "> " << cut_question << std::endl;
+    streams_.out << "> " << printable(cut_question) << std::endl;
   }
   return {};
+}
+
+// Of a stranger's input no more is kept than a question may have.
+bool Talk::read_line(std::string& line) {
+  line.clear();
+  const std::istream::sentry ready(streams_.in, true);  // what waits in `out` is sent first
+  if (!ready) return false;
+  std::streambuf& input = *streams_.in.rdbuf();
+  for (int c = input.sbumpc(); c != '\n'; c = input.sbumpc()) {
+    if (c == std::char_traits<char>::eof()) {
+      streams_.in.setstate(std::ios::eofbit);
+      return !line.empty();
+    }
+    if (line.size() == kMostLineBytes) {
+      failed_ = true;
+      print_error(streams_.err,
+                  "a line of input is longer than " + std::to_string(kMostLineBytes) + " bytes");
+      return false;
+    }
+    line += static_cast<char>(c);
+  }
+  return true;
 }
 
 int Talk::run() {
@@ -125,7 +152,7 @@ int Talk::run() {
     if (!answers()) return kExitFailed;
   }
   std::string line;
-  while (print_prompt_sign(), std::getline(streams_.in, line)) {
+  while (print_prompt_sign(), read_line(line)) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (line == "/exit") break;
     if (line.empty()) continue;

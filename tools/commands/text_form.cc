@@ -2,6 +2,7 @@
 #include "tools/commands/text_form.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <ctime>
 
@@ -29,11 +30,15 @@ size_t character_bytes(std::string_view text) {
   return overlong || no_character ? 0 : bytes;
 }
 
-// C1 controls (U+0080 to U+009F) move a terminal's cursor as ESC does.
+// C1 controls (U+0080 to U+009F) move a terminal's cursor as ESC does; the marks of writing
+// direction (U+202A to U+202E, U+2066 to U+2069) make it show a text in another order.
 bool is_control(std::string_view character) {
   const auto byte = [&character](size_t i) { return static_cast<unsigned char>(character[i]); };
   if (character.size() == 1) return byte(0) < 0x20 || byte(0) == 0x7f;
-  return character.size() == 2 && byte(0) == 0xc2 && byte(1) < 0xa0;
+  if (character.size() == 2) return byte(0) == 0xc2 && byte(1) < 0xa0;
+  if (character.size() != 3 || byte(0) != 0xe2) return false;
+  return (byte(1) == 0x80 && byte(2) >= 0xaa && byte(2) <= 0xae) ||
+         (byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9);
 }
 
 }  // namespace
@@ -103,10 +108,28 @@ std::string valid_utf8(std::string_view text) {
   return valid;
 }
 
+std::string printable(std::string_view text) {
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    const size_t bytes = character_bytes(text);
+    const std::string_view character = text.substr(0, std::max<size_t>(bytes, 1));
+    text.remove_prefix(character.size());
+    const bool kept = character == "\n" || character == "\t";
+    shown += bytes == 0 || (!kept && is_control(character)) ? kReplacement : character;
+  }
+  return shown;
+}
+
 size_t columns_of(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
   }));
+}
+
+void TextTable::add(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = one_line(cell, SIZE_MAX);
+  rows_.push_back(std::move(cells));
 }
 
 std::string TextTable::text(size_t width, bool bold) const {

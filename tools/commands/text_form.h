@@ -27,6 +27,8 @@ std::string percent_text(double part, double whole);
 std::string one_line(std::string_view text, size_t columns);
 // The same without a limit, for JSON and files: nothing is cut.
 std::string valid_utf8(std::string_view text);
+// As valid_utf8, and no control characters but line ends and tabs: for a text of many lines.
+std::string printable(std::string_view text);
 // Columns that a valid text takes, each character counted as one.
 size_t columns_of(std::string_view text);
 
@@ -38,7 +40,7 @@ class TextTable {
     bool right = false;
   };
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
-  void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  void add(std::vector<std::string> cells);
   size_t rows() const { return rows_.size(); }
   // Lines of at most `width` columns, the last cell is cut; `bold` sets the names apart.
   std::string text(size_t width, bool bold) const;

@@ -164,7 +164,7 @@ class Drawing {
     if (all != run.tokens) line += " of " + grouped(all);
     line += ", " + human_bytes(sums.stored_bytes) + ", " + grouped(first.hits) + " hits, " +
             age_text(sums.last_use_unix_us, now_us_);
-    if (tree_.scopes().size() > 1) line += ", " + tree_.scopes()[first.scope];
+    if (tree_.scopes().size() > 1) line += ", " + one_line(tree_.scopes()[first.scope], 64);
     if (first.orphan) line += ", unreachable";
     if (text) line += "  \"" + one_line(*text, 400) + '"';
     io_.out << (columns_of(line) > io_.width ? one_line(line, io_.width) : line) << '\n';
@@ -212,6 +212,7 @@ Result<int> run_tree(const TreeOptions& options, CommandContext& context) {
   EMBER_TRY(check_filter(options.filter));
   EMBER_ASSIGN(const std::shared_ptr<StoreReader> reader, context.open_reader(options.store));
   EMBER_ASSIGN(const BlockTree tree, read_tree(*reader, context.io));
+  EMBER_TRY(check_known(options.filter, tree));
   EMBER_ASSIGN(const uint32_t start, start_of(tree, options.filter.prefix));
   EMBER_TRY(Drawing(options, context.io, *reader, tree).run(start));
   context.io.out << std::flush;
