@@ -53,12 +53,11 @@ class LiveStore final : public PartsReader {
   }
 
   Result<std::optional<BlockRecord>> record(const BlockHash& hash) override {
-    EMBER_ASSIGN(std::optional<BlockRecord> stored, PartsReader::record(hash));
-    if (stored) return stored;
+    // In RAM first: what leaves it for the disk meanwhile is found there.
     std::optional<LiveView::Unstored> unstored;
     call_([&] { unstored = view_.find_unstored(hash); });
-    if (unstored) stored = std::move(unstored->record);
-    return stored;
+    if (unstored) return std::optional<BlockRecord>(std::move(unstored->record));
+    return PartsReader::record(hash);
   }
 
   Status read_group(const BlockRecord& record, uint32_t group, Bytes raw) override {
@@ -87,8 +86,8 @@ class LiveStore final : public PartsReader {
     }
   }
 
-  bool walk_unstored(const Visitor& visit, Walked& walked) override {
-    std::unordered_set<BlockHash> shown;  // a block may change its slot between two pages
+  // A block may change its slot between two pages.
+  bool walk_unstored(const Visitor& visit, Walked& walked, Shown& shown) override {
     LiveView::UnstoredPage page;
     do {
       const uint32_t from = page.next;

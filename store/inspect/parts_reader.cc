@@ -28,13 +28,16 @@ bool PartsReader::show(const Page& page, const Visitor& visit) {
 
 Result<StoreReader::Walked> PartsReader::walk(const Visitor& visit) {
   Walked walked;
+  Shown shown;
+  if (!walk_unstored(visit, walked, shown)) return walked;
   for (uint32_t share = 0; share < DiskTier::kScanShares; ++share) {
     DiskTier::ScanFrom from{.share = share, .cursor = {}};
     for (bool done = false; !done;) {
       Page page;
       EMBER_ASSIGN(const DiskTier::ScanStep step,
                    parts_.disk->scan(from, kPageRecords,
-                                     [&page](const BlockRecord& record, const TouchRecord& touch) {
+                                     [&](const BlockRecord& record, const TouchRecord& touch) {
+                                       if (shown.contains(record.hash)) return;
                                        page.records.push_back(record);
                                        page.touches.push_back(touch);
                                      }));
@@ -46,12 +49,13 @@ Result<StoreReader::Walked> PartsReader::walk(const Visitor& visit) {
       done = step.done;
     }
   }
-  if (!walk_unstored(visit, walked)) return walked;
   EMBER_TRY(read_tails());
-  walked.tails += tails_->size();
   walked.unreadable += unreadable_tails_;
   Page page;
-  for (const auto& [hash, tail] : *tails_) page.records.push_back(tail);
+  for (const auto& [hash, tail] : *tails_) {
+    if (!shown.contains(hash)) page.records.push_back(tail);
+  }
+  walked.tails += page.records.size();
   page.touches.resize(page.records.size());
   show(page, visit);
   return walked;

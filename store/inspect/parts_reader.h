@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "store/store_directory.h"
@@ -45,8 +46,12 @@ class PartsReader : public StoreReader {
  protected:
   // Where the blocks of a page are; `places` begins as on disk, durable, nothing else.
   virtual void place(std::span<const BlockHash> /*hashes*/, std::span<BlockPlace> /*places*/) {}
-  // Blocks that no disk has, after those that it has. False: `visit` wants no more.
-  virtual bool walk_unstored(const Visitor& /*visit*/, Walked& /*walked*/) { return true; }
+  // Blocks that no disk has yet, before those that it has: one that is stored meanwhile is met
+  // there and passed over, since it is in `shown`. False: `visit` wants no more.
+  using Shown = std::unordered_set<BlockHash>;
+  virtual bool walk_unstored(const Visitor& /*visit*/, Walked& /*walked*/, Shown& /*shown*/) {
+    return true;
+  }
   const StoreReaderParts& parts() const { return parts_; }
 
  private:

@@ -102,6 +102,12 @@ Result<int> run_snapshot(const SnapshotOptions& options, CommandContext& context
   EMBER_ASSIGN(const LiveCache live, context.open_live(options.store));
   EMBER_TRY(live.wait_for([&live] { return live.cache->sync(); }));
   EMBER_TRY(live.wait_for([&live, &options] { return live.cache->snapshot(options.target); }));
+  uint64_t waiting = 0;
+  live.call([&] { waiting = live.cache->stats().waiting_blocks; });
+  if (waiting > 0) {
+    io.err << "emberkv: warning: " << grouped(waiting)
+           << " blocks that the disk has not accepted are not in it" << std::endl;
+  }
   const uint64_t bytes = directory_bytes(options.target);
   if (options.json) {
     io.out << Json({{"snapshot", options.target}, {"bytes", bytes}})
