@@ -40,14 +40,14 @@ uint64_t tokens_of(const Conversation& conversation) {
   return tokens;
 }
 
-Result<std::string> resolve(Conversations& conversations, const std::string& id) {
-  if (id != "last") return id;
+}  // namespace
+
+Result<Conversation> load_conversation(Conversations& conversations, const std::string& id) {
+  if (id != "last") return conversations.load(id);
   EMBER_ASSIGN(const std::vector<Conversation> heads, conversations.list());
-  if (!heads.empty()) return heads.front().id;
+  if (!heads.empty()) return conversations.load(heads.front().id);
   return Error{ErrorCode::kInvalidArgument, "the store keeps no conversation"};
 }
-
-}  // namespace
 
 Result<int> run_list_conversations(const ListConversationsOptions& options,
                                    CommandContext& context) {
@@ -96,8 +96,7 @@ Result<int> run_list_conversations(const ListConversationsOptions& options,
 Result<int> run_show_conversation(const ShowConversationOptions& options, CommandContext& context) {
   CommandIo& io = context.io;
   EMBER_ASSIGN(const std::shared_ptr<StoreReader> reader, context.open_reader(options.store));
-  EMBER_ASSIGN(const std::string id, resolve(reader->conversations(), options.id));
-  EMBER_ASSIGN(const Conversation talk, reader->conversations().load(id));
+  EMBER_ASSIGN(const Conversation talk, load_conversation(reader->conversations(), options.id));
   PrefixText text(*reader);
   Json json = head_json(talk);
   json["system"] = talk.system;

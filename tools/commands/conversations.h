@@ -26,6 +26,9 @@ struct ShowConversationOptions {
   bool json = false;
 };
 
+// `id`: 16 digits, or "last" for the latest. Errors: kInvalidArgument (there is none), kCorruption.
+Result<Conversation> load_conversation(Conversations& conversations, const std::string& id);
+
 // Errors: those of opening the store.
 Result<int> run_list_conversations(const ListConversationsOptions& options,
                                    CommandContext& context);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tools/commands/block_filter.h"
+#include "tools/commands/conversations.h"
 #include "tools/commands/exit_code.h"
 #include "tools/commands/prefix_text.h"
 #include "tools/commands/prompt_match.h"
@@ -75,7 +76,7 @@ class Explainer {
     if (options_.conversation.empty()) {
       EMBER_ASSIGN(source_, read_prompt(options_.prompt));
     } else {
-      EMBER_TRY(load_conversation());
+      EMBER_TRY(take_conversation());
     }
     std::vector<NamespaceHash> names = candidates();
     if (names.empty()) {
@@ -93,14 +94,9 @@ class Explainer {
   }
 
  private:
-  Status load_conversation() {
-    std::string id = options_.conversation;
-    if (id == "last") {
-      EMBER_ASSIGN(const std::vector<Conversation> heads, reader_.conversations().list());
-      if (heads.empty()) return {ErrorCode::kInvalidArgument, "the store keeps no conversation"};
-      id = heads.front().id;
-    }
-    EMBER_ASSIGN(const Conversation talk, reader_.conversations().load(id));
+  Status take_conversation() {
+    EMBER_ASSIGN(const Conversation talk,
+                 load_conversation(reader_.conversations(), options_.conversation));
     conversation_space_ = talk.name_space;
     for (const Turn& turn : talk.turns) {
       conversation_.insert(conversation_.end(), turn.prompt.begin(), turn.prompt.end());

@@ -45,6 +45,11 @@ struct Sight {
 const char* kind_name(StreamKind kind) {
   return kind == StreamKind::kMlaFp8Row ? "mla_fp8_row" : "mla_row";
 }
+std::string checksum_text(const GroupEntry& entry) {
+  char text[24];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(entry.checksum));
+  return text;
+}
 const char* codec_name(CodecId codec) {
   return codec == CodecId::kStored ? "stored" : "channel_planes";
 }
@@ -129,15 +134,12 @@ void print_json(const Sight& sight, std::ostream& out) {
                                {"tokens_per_row", stream.tokens_per_row}});
   }
   for (const GroupSight& group : sight.groups) {
-    char checksum[24];
-    std::snprintf(checksum, sizeof checksum, "%016llx",
-                  static_cast<unsigned long long>(group.entry.checksum));
     json["groups"].push_back({{"first_layer", group.entry.first_layer},
                               {"layers", group.entry.layers},
                               {"raw_bytes", group.entry.raw_bytes},
                               {"stored_bytes", group.entry.stored_bytes},
                               {"codec", codec_name(group.entry.codec)},
-                              {"checksum", checksum},
+                              {"checksum", checksum_text(group.entry)},
                               {"damage", group.damage}});
   }
   if (sight.values.count() > 0) json["values"] = values_json(sight.values);
@@ -195,13 +197,10 @@ void print_text(const Sight& sight, CommandIo& io) {
   }
   TextTable groups({{"layers"}, {"raw", true}, {"stored", true}, {"codec"}, {"checksum"}, {""}});
   for (const GroupSight& group : sight.groups) {
-    char checksum[24];
-    std::snprintf(checksum, sizeof checksum, "%016llx",
-                  static_cast<unsigned long long>(group.entry.checksum));
     groups.add({std::to_string(group.entry.first_layer) + " to " +
                     std::to_string(group.entry.first_layer + group.entry.layers - 1),
                 human_bytes(group.entry.raw_bytes), human_bytes(group.entry.stored_bytes),
-                codec_name(group.entry.codec), checksum,
+                codec_name(group.entry.codec), checksum_text(group.entry),
                 group.damage.empty() ? "proven" : "DAMAGED: " + group.damage});
   }
   io.out << '\n' << groups.text(io.width, io.colour) << '\n';
