@@ -38,7 +38,8 @@
 
 namespace ember {
 
-class LiveView;  // store/live_view.h
+class LiveEdits;  // store/live_edits.h
+class LiveView;   // store/live_view.h
 
 struct BlockCacheOptions {
   std::string store_path;  // empty: no store, device and host tiers only
@@ -313,6 +314,8 @@ class BlockCache {
   // For whoever inspects the store while it is open: places of blocks, those that no disk has yet,
   // and the parts, which any thread may read from.
   virtual const LiveView& live_view() const = 0;
+  // For whoever changes it while it is open.
+  virtual LiveEdits& live_edits() = 0;
 
   // --- for tests and tools
   // Forgets all copies in a tier (device, host) that no lease holds and a lower tier has.

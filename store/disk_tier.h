@@ -213,6 +213,38 @@ class DiskTier {
     return {ErrorCode::kUnsupported, "this disk tier has no epochs"};
   }
 
+  // All epochs, open ones too, from the oldest on. None where not all records are known yet.
+  // Threads: any.
+  struct EpochUse {
+    uint32_t epoch = 0;
+    uint64_t bytes = 0;       // payload put into it
+    uint64_t live_bytes = 0;  // of that
+    uint64_t live_blocks = 0;
+  };
+  virtual std::vector<EpochUse> epochs() const { return {}; }
+  // Retires one epoch (nothing to do where it is gone): live groups in it are put again.
+  // Errors: as retire_epochs. Threads: the write lane.
+  virtual Status retire_epoch(uint32_t /*epoch*/) { return {}; }
+  // Rewrites the metadata into as few bytes as it takes. Errors: kIo, kCapacity. Threads: the write
+  // lane.
+  virtual Status compact() { return {}; }
+  // The block's groups are given up, its record stays: what hangs below it is reached again once
+  // it is computed anew. Errors: kInvalidArgument without such a block, kIo. Threads: the write
+  // lane.
+  virtual Status make_hole(const BlockHash& hash) {
+    return {ErrorCode::kUnsupported, "block " + hash.hex() + ": this disk tier has no holes"};
+  }
+  // Makes what is kept beside the records agree with them: rows of epochs are written anew; rows of
+  // blocks and uses that cannot be read, or that belong to nothing, go (unreadable blocks through
+  // `set_aside` first). Errors: kCorruption where a table hides records, kIo. Threads: the write
+  // lane.
+  struct Reindexed {
+    uint64_t epochs = 0;      // rows that were wrong or missing
+    uint64_t unreadable = 0;  // block rows that went
+    uint64_t touches = 0;     // rows of uses that went
+  };
+  virtual Result<Reindexed> reindex(bool /*dry_run*/) { return Reindexed{}; }
+
   virtual DiskTierStats stats() const = 0;  // Threads: any
   // RocksDB's own checks of its tables; for `verify`. Returns the files that cannot be read.
   virtual Result<std::vector<std::string>> verify_files() = 0;

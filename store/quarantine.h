@@ -84,6 +84,9 @@ class Quarantine {
   // Keeps a record, once: the same bytes of the same block are not kept again. Errors: kCapacity
   // (larger than the whole share), kIo, kUnsupported (read only).
   virtual Status keep(const QuarantineEntry& entry, int64_t unix_us) = 0;
+  // Removes one file that list() names, for good. False: there is none. Errors: kIo; kUnsupported
+  // (read only).
+  virtual Result<bool> remove(const std::string& file) = 0;
   // Oldest first. Cost: reads every header.
   virtual std::vector<QuarantineRow> list() const = 0;
   virtual QuarantineStats stats() const = 0;

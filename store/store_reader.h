@@ -94,6 +94,8 @@ class StoreReader {
   virtual std::vector<QuarantineRow> quarantined() = 0;
   virtual QuarantineStats quarantine_stats() = 0;
   virtual DiskTierStats disk_stats() = 0;
+  // From the oldest on (DiskTier::epochs).
+  virtual std::vector<DiskTier::EpochUse> epochs() { return {}; }
   // RocksDB's own checks; the files that cannot be read. Errors: kIo, kCorruption.
   virtual Result<std::vector<std::string>> verify_files() = 0;
   // Counters of the process that holds the store; nothing at rest.

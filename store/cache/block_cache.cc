@@ -103,7 +103,8 @@ BlockCacheImpl::BlockCacheImpl(const BlockCacheOptions& options, const CacheTuni
       warm_up_(context_),
       shadows_(context_),
       accesses_(device, tickets_),
-      live_view_(context_, offload_, parts_) {
+      live_view_(context_, offload_, parts_),
+      live_edits_(context_, offload_) {
   context_.flush_age_us = options.settings.flush_age_us;
   context_.reads = &reads_;
   context_.damaged = [this](BlockId block) { block_damaged(block); };

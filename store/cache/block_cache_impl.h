@@ -19,6 +19,7 @@
 #include "store/cache/cache_context.h"
 #include "store/cache/chain.h"
 #include "store/cache/dedup_check.h"
+#include "store/cache/live_edits_impl.h"
 #include "store/cache/live_view_impl.h"
 #include "store/cache/offload_executor.h"
 #include "store/cache/prefetcher.h"
@@ -70,6 +71,7 @@ class BlockCacheImpl final : public BlockCache {
   BlockCacheStats stats() const override;
 
   const LiveView& live_view() const override { return live_view_; }
+  LiveEdits& live_edits() override { return live_edits_; }
 
   void drop_tier(Tier tier) override { ledger_.drop_tier(tier); }
   std::vector<Row> rows() const override;
@@ -145,6 +147,7 @@ class BlockCacheImpl final : public BlockCache {
   int64_t next_look_us_ = 0;  // at the disk's own health
   AccessRecorder accesses_;
   LiveViewImpl live_view_;
+  LiveEditsImpl live_edits_;
   size_t open_chains_ = 0;
 };
 

@@ -170,6 +170,9 @@ class BlockLedger {
   std::vector<DiskVictim> take_branch(BlockId block, const EvictionOrder& up_to,
                                       BranchSearch& search);
 
+  // Forgets every copy of a block, unless something hangs on it or keeps it.
+  enum class Forgotten : uint8_t { kDone, kInUse, kPinned, kNeeded };
+  Forgotten forget(BlockId block);
   // Copies in a tier that no lease holds and a lower tier has.
   void drop_tier(Tier tier);
   // By slot of the tier (kDevice, kHost): whose copy it holds; kNoBlock: nobody's.

@@ -1,4 +1,4 @@
-// Whole branches that leave the disk with their epoch.
+// Whole branches that leave the disk with their epoch; single blocks that are asked to go.
 #include <utility>
 
 #include "store/cache/block_ledger.h"
@@ -53,6 +53,23 @@ std::vector<BlockLedger::DiskVictim> BlockLedger::take_branch(BlockId block,
     taken.push_back(take_from_disk(*one));
   }
   return taken;
+}
+
+BlockLedger::Forgotten BlockLedger::forget(BlockId block) {
+  const BlockEntry& known = entry(block);
+  if (notes(block).holders > 0 || notes(block).disk_readers > 0) return Forgotten::kInUse;
+  std::vector<Tier> tiers;
+  for (const Tier tier : {Tier::kDevice, Tier::kHost}) {
+    if (!known.in(tier)) continue;
+    if (!unleased(block, tier)) return Forgotten::kInUse;
+    tiers.push_back(tier);
+  }
+  if (ranks_.pinned(block)) return Forgotten::kPinned;
+  if (known.children > 0) return Forgotten::kNeeded;
+  if (known.in(Tier::kDisk)) tiers.push_back(Tier::kDisk);
+  for (const Tier tier : tiers) drop_copy(block, tier);
+  if (tiers.empty()) forget_if_gone(block);
+  return Forgotten::kDone;
 }
 
 }  // namespace ember

@@ -68,6 +68,8 @@ class OffloadExecutor {
   bool busy() const {
     return (!queue_.empty() && !budget_used_up_) || lane_busy_ || copies_ > 0 || coding_ > 0;
   }
+  // A flush that was not ours has ended.
+  void flushed_by_others(const Status& status);
   bool unflushed() const { return !unflushed_.empty(); }
   // Accepted by the disk, and not flushed yet.
   void each_unflushed(const std::function<void(const BlockHash&)>& visit) const {

@@ -85,6 +85,13 @@ void OffloadExecutor::flushed(size_t count, const Status& status) {
   }
 }
 
+// Only that some are lost is told but once; all else the next flush finds out for itself.
+void OffloadExecutor::flushed_by_others(const Status& status) {
+  upkeep_due_ = upkeep_due_ || status.ok();
+  const bool lost = !status.ok() && status.error().code == ErrorCode::kCancelled;
+  if (lost) flushed(unflushed_.size(), status);
+}
+
 // Whoever waits for one of the blocks is told now, and not kept waiting.
 void OffloadExecutor::tell_flush_failure(const Status& status) {
   context_.health.tell(HealthTopic::kWriting,

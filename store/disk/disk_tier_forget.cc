@@ -39,18 +39,24 @@ void DiskTierImpl::erase_forgotten() {
 }
 
 Status DiskTierImpl::retire_epochs(std::span<const uint32_t> epochs) {
+  for (const uint32_t epoch : epochs) EMBER_TRY(retire_epoch(epoch));
+  return compact();
+}
+
+Status DiskTierImpl::retire_epoch(uint32_t epoch) {
   EMBER_TRY(check_writable());
   EMBER_TRY(see_all_places());
-  EMBER_TRY(flush());
-  for (const uint32_t epoch : epochs) {
-    bool there;
-    {
-      MutexLock lock(state_mutex_);
-      there = epochs_.contains(epoch);
-    }
-    if (there) EMBER_TRY(retire(epoch));
+  if (dirty_) EMBER_TRY(flush_now());
+  {
+    MutexLock lock(state_mutex_);
+    if (!epochs_.contains(epoch)) return {};
   }
-  // Erased rows, and the keys of what was retired, are in older tables still.
+  return retire(epoch);
+}
+
+// Erased rows, and the keys of what was retired, are in older tables still.
+Status DiskTierImpl::compact() {
+  EMBER_TRY(check_writable());
   EMBER_TRY(flush_now());
   rocksdb::CompactRangeOptions options;
   options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;

@@ -45,6 +45,8 @@ DiskFamilies disk_families(const DiskTierOptions& options);
 std::optional<uint32_t> readable_from(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* meta,
                                       MetaKind kind, uint32_t from);
 
+class BlocksSalvage;  // store/disk/blocks_salvage.cc
+
 class DiskTierImpl final : public DiskTier {
  public:
   // `base`: the file system below (null: the machine's).
@@ -72,12 +74,19 @@ class DiskTierImpl final : public DiskTier {
   double next_dead_share() const override;
   std::vector<EpochSample> sample_epochs(size_t most_epochs, size_t most_blocks) override;
   std::vector<LiveBlock> live_blocks(uint32_t epoch) override;
+  std::vector<EpochUse> epochs() const override;
+  Status retire_epoch(uint32_t epoch) override;
+  Status compact() override;
+  Status make_hole(const BlockHash& hash) override;
+  Result<Reindexed> reindex(bool dry_run) override;
   Result<bool> upkeep() override;
   std::vector<BlockHash> take_lost() override;
   DiskTierStats stats() const override;
   Result<std::vector<std::string>> verify_files() override;
 
  private:
+  friend class BlocksSalvage;  // puts blocks as they are stored
+
   struct Place {
     uint32_t epoch = 0;
     uint32_t stored_bytes = 0;
@@ -214,6 +223,9 @@ class DiskTierImpl final : public DiskTier {
   Status leave_full_drive();
   Status lose_epoch();
   Result<std::vector<StoredBlock>> stored_blocks();
+  // disk_tier_reindex.cc
+  struct RowFaults;
+  Status find_faults(RowFaults& faults);
   // disk_tier_forget.cc
   // Rows whose key was destroyed: noted by scans, erased by the write lane with its next flush.
   void note_forgotten(std::string_view key);

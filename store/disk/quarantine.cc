@@ -158,6 +158,7 @@ class QuarantineImpl final : public Quarantine {
   }
 
   Status keep(const QuarantineEntry& entry, int64_t unix_us) override;
+  Result<bool> remove(const std::string& file) override;
   std::vector<QuarantineRow> list() const override;
   QuarantineStats stats() const override;
 
@@ -275,6 +276,21 @@ Status QuarantineImpl::write(const QuarantineEntry& entry, const std::string& by
   files_[number] = {name, bytes.size()};
   bytes_ += bytes.size();
   return {};
+}
+
+Result<bool> QuarantineImpl::remove(const std::string& file) {
+  if (read_only_) return Error{ErrorCode::kUnsupported, directory_ + ": opened for reading only"};
+  MutexLock lock(mutex_);
+  const std::optional<uint64_t> number = number_of(file);
+  const auto found = number ? files_.find(*number) : files_.end();
+  if (found == files_.end() || found->second.name != file) return false;
+  const std::string path = directory_ + "/" + file;
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
+    return Error{ErrorCode::kIo, path + ": cannot be removed: " + std::strerror(errno)};
+  }
+  bytes_ -= found->second.bytes;
+  files_.erase(found);
+  return true;
 }
 
 std::vector<QuarantineRow> QuarantineImpl::list() const {

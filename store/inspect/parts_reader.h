@@ -41,6 +41,7 @@ class PartsReader : public StoreReader {
   std::vector<QuarantineRow> quarantined() override { return parts_.quarantine->list(); }
   QuarantineStats quarantine_stats() override { return parts_.quarantine->stats(); }
   DiskTierStats disk_stats() override { return parts_.disk->stats(); }
+  std::vector<DiskTier::EpochUse> epochs() override { return parts_.disk->epochs(); }
   Result<std::vector<std::string>> verify_files() override;
 
  protected:

@@ -87,6 +87,8 @@ class CacheHarness {
   Status try_sync(const std::function<void()>& meanwhile);
   Status snapshot(const std::string& target);
   Status sync_for(std::string_view tenant);
+  // Until the ticket has completed; now and then `meanwhile` is called.
+  Status await(Ticket ticket, const std::function<void()>& meanwhile = {});
   // Aborts or fails unless index, slots and stored order are as promised.
   void expect_sound();
 
@@ -97,8 +99,6 @@ class CacheHarness {
   BlockHash hash_of(const std::vector<TokenId>& tokens, size_t position) const;
 
  private:
-  // Until the ticket has completed; now and then `meanwhile` is called.
-  Status await(Ticket ticket, const std::function<void()>& meanwhile = {});
   std::byte* row(const Chain& chain, size_t token, uint32_t layer);
   std::vector<std::byte> oracle_row(uint64_t prefix, uint32_t layer) const;
 

@@ -1,0 +1,33 @@
+// Live edits of a block cache: its ledger first, then the store by tasks of the write lane.
+//
+// Journey    store_editor -> [live_edits_impl] -> block_ledger, tail_ledger; disk_tier
+// Threads    engine thread only
+#pragma once
+
+#include "store/cache/cache_context.h"
+#include "store/cache/offload_executor.h"
+#include "store/live_edits.h"
+
+namespace ember {
+
+class LiveEditsImpl final : public LiveEdits {
+ public:
+  LiveEditsImpl(CacheContext& context, OffloadExecutor& offload)
+      : context_(context), offload_(offload) {}
+
+  Ticket erase(std::span<const EraseItem> items, Erased& erased) override;
+  void proven_wrong(const BlockHash& hash) override;
+  void on_write_lane(HostTask work) override;
+  Ticket flush() override;
+
+ private:
+  Status check_writable() const;
+  bool forget(const EraseItem& item, Erased& erased);
+  // A ticket for whoever asked, beside ours.
+  Ticket run(HostTask work, TicketRouter::Then then);
+
+  CacheContext& context_;
+  OffloadExecutor& offload_;
+};
+
+}  // namespace ember
