@@ -32,7 +32,8 @@ foreach(folder base prefix_index kernels store)
     PATTERN "*.h"
     PATTERN "store/cache" EXCLUDE
     PATTERN "store/codec" EXCLUDE
-    PATTERN "store/disk" EXCLUDE)
+    PATTERN "store/disk" EXCLUDE
+    PATTERN "store/transfer" EXCLUDE)
 endforeach()
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/emberkvConfig.cmake.in
   ${PROJECT_BINARY_DIR}/emberkvConfig.cmake INSTALL_DESTINATION ${emberkv_config})

@@ -11,7 +11,9 @@
 #include "tools/commands/engine_flags.h"
 #include "tools/commands/exit_code.h"
 #include "tools/commands/explain.h"
+#include "tools/commands/export.h"
 #include "tools/commands/holder_commands.h"
+#include "tools/commands/import.h"
 #include "tools/commands/ls.h"
 #include "tools/commands/show.h"
 #include "tools/commands/stat.h"
@@ -35,6 +37,8 @@ struct InspectionOptions {
   SnapshotOptions snapshot;
   ListConversationsOptions list_conversations;
   ShowConversationOptions show_conversation;
+  ExportOptions export_options;
+  ImportOptions import_options;
 };
 
 namespace {
@@ -103,6 +107,7 @@ InspectionCommands::InspectionCommands(CLI::App& root)
   define_explain(root);
   define_holders(root);
   define_conversations(root);
+  define_transfers(root);
 }
 
 InspectionCommands::~InspectionCommands() = default;
@@ -278,6 +283,36 @@ void InspectionCommands::define_conversations(CLI::App& root) {
   on_parse(app, show, run_show_conversation);
 }
 
+void InspectionCommands::define_transfers(CLI::App& root) {
+  ExportOptions& out = options_->export_options;
+  CLI::App* app = add(root, "export", "Write blocks and conversations to a file for another store",
+                      out.store, out.json, "Print one JSON object");
+  app->add_option("-o,--output", out.output,
+                  "File that is not there yet, or - for standard output")
+      ->required()
+      ->type_name("FILE");
+  app->add_option("--conversation", out.conversation,
+                  "A talk with its blocks and its tail: its id, or last")
+      ->type_name("ID");
+  add_filter(*app, out.filter);
+  app->add_flag("--clear", out.clear, "Also from an encrypted store: the file is not encrypted");
+  on_parse(app, out, run_export);
+
+  ImportOptions& in = options_->import_options;
+  app = add(root, "import", "Take what another store has exported; all of it or nothing", in.store,
+            in.json, "Print one JSON object");
+  app->add_option("file", in.file, "The file, or - for standard input")->required();
+  app->add_option("--scope", in.scopes,
+                  "What a scope of the file is called here; may be given again")
+      ->type_name("FROM=TO")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_size(*app, "--disk-bytes", in.disk_bytes,
+           "Most bytes of the store, as in use (default: as for generate)");
+  app->add_flag("--dry-run", in.dry_run, "Only prove it, and say what it would bring");
+  on_parse(app, in, run_import);
+}
+
 void InspectionCommands::take_paths_from(const std::string& folder) {
   ExplainOptions& explain = options_->explain;
   for (std::optional<std::string>* file :
@@ -289,6 +324,9 @@ void InspectionCommands::take_paths_from(const std::string& folder) {
     options_->diff.other = path_from(folder, options_->diff.other);
   }
   if (!explain.tokenizer.empty()) explain.tokenizer = path_from(folder, explain.tokenizer);
+  for (std::string* file : {&options_->export_options.output, &options_->import_options.file}) {
+    if (*file != "-") *file = path_from(folder, *file);
+  }
 }
 
 int run_inspection(const std::vector<std::string>& words, CommandContext& context) {

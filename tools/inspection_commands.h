@@ -47,6 +47,7 @@ class InspectionCommands {
   void define_explain(CLI::App& root);
   void define_holders(CLI::App& root);
   void define_conversations(CLI::App& root);
+  void define_transfers(CLI::App& root);
 
   std::unique_ptr<InspectionOptions> options_;
   Action action_;

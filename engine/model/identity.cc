@@ -1,10 +1,11 @@
-// Identity: the fields of a namespace, tagged and length-framed, and the name of a numerics build.
+// Identity: the fields of a namespace, and the name of a numerics build.
 #include "engine/model/identity.h"
 
 #include <cstdio>
 
 #include "base/bytes.h"
 #include "kernels/latent_row.h"
+#include "store/namespace_identity.h"
 
 namespace ember {
 namespace {
@@ -38,11 +39,6 @@ std::string layout_text(const KvLayout& layout) {
          " block_tokens=" + std::to_string(layout.block_tokens()) +
          " row_values=" + std::to_string(stream.row_values) +
          " scale_rule=" + (stream.scale_rule == ScaleRule::kNone ? "none" : "largest of 128");
-}
-
-void append_framed(std::string& out, std::string_view text) {
-  append_value(out, static_cast<uint64_t>(text.size()));
-  out += text;
 }
 
 // The experts' choice and the softmax shape every later latent, and are in no tensor.
@@ -101,14 +97,7 @@ Identity make_identity(const ModelConfig& config, const BlockHash& weights_finge
       {"norm_rounding", "fp32, rounded once"},
       {"adapter", "none"},
   };
-  std::string framed;
-  for (const auto& [tag, value] : identity.fields) {
-    append_framed(framed, tag);
-    append_framed(framed, value);
-  }
-  append_framed(framed, "layout_identity");
-  append_framed(framed, layout.identity());
-  identity.name_space = digest128(as_bytes(framed));
+  identity.name_space = namespace_hash(identity.fields, layout);
 
   identity.numerics_build_text = device.kernel_family() + "/" + attention_mode_name(mode);
   identity.numerics_build = checksum64(as_bytes(identity.numerics_build_text));

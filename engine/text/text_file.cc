@@ -98,8 +98,12 @@ Result<std::string> Inflater::run(const std::string& path, std::string packed) {
 Result<std::string> read_text_file(const std::string& path) {
   std::string bytes;
   EMBER_TRY(read_raw(path, bytes));
+  return unpack_text(std::move(bytes), path);
+}
+
+Result<std::string> unpack_text(std::string bytes, const std::string& name) {
   if (!bytes.starts_with("\x1F\x8B")) return bytes;
-  return Inflater().run(path, std::move(bytes));
+  return Inflater().run(name, std::move(bytes));
 }
 
 Result<std::string> gzip_text(const std::string& bytes) {

@@ -19,6 +19,9 @@ inline constexpr size_t kMaxTextFileBytes = size_t{256} << 20;
 // it is larger than kMaxTextFileBytes.
 Result<std::string> read_text_file(const std::string& path);
 
+// The same of bytes that are here already; `name` stands in errors.
+Result<std::string> unpack_text(std::string bytes, const std::string& name);
+
 // The bytes as a gzip of one member, at zlib's strongest level. Errors: kCapacity (no memory).
 Result<std::string> gzip_text(const std::string& bytes);
 

@@ -72,6 +72,10 @@ std::string grouped(uint64_t number) {
   return text;
 }
 
+std::string counted(uint64_t number, const std::string& noun) {
+  return grouped(number) + " " + noun + (number == 1 ? "" : "s");
+}
+
 std::string percent_text(double part, double whole) {
   if (whole <= 0) return "-";
   char text[32];

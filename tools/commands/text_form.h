@@ -19,6 +19,8 @@ std::string age_text(int64_t then_unix_us, int64_t now_unix_us);
 std::string time_text(int64_t unix_us);
 // 1234567 as "1,234,567".
 std::string grouped(uint64_t number);
+// "1 block", "1,234 blocks".
+std::string counted(uint64_t number, const std::string& noun);
 // "12.3 %"; "-" of nothing.
 std::string percent_text(double part, double whole);
 

@@ -1,0 +1,138 @@
+// The parts of a store, opened for writing without a cache above them.
+#include "store/transfer/resting_intake.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <set>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/clock.h"
+#include "store/cache/store_parts.h"
+#include "store/ram_plan.h"
+
+namespace ember {
+namespace {
+
+constexpr uint64_t kMemtableBytes = uint64_t{16} << 20;
+constexpr uint64_t kCacheBytes = uint64_t{8} << 20;
+constexpr size_t kTouchesAtOnce = 1024;
+constexpr int64_t kBusyPatienceUs = 60'000'000;
+constexpr std::chrono::milliseconds kBusyPause{20};
+
+// "Busy" asks for patience.
+Status patiently(const std::function<Status()>& work) {
+  const int64_t until_us = system_clock().now_us() + kBusyPatienceUs;
+  while (true) {
+    Status done = work();
+    const bool busy = !done.ok() && done.error().code == ErrorCode::kBusy;
+    if (!busy || system_clock().now_us() >= until_us) return done;
+    std::this_thread::sleep_for(kBusyPause);
+  }
+}
+
+class RestingIntakeImpl final : public RestingIntake {
+ public:
+  explicit RestingIntakeImpl(StoreParts parts) : parts_(std::move(parts)) {}
+
+  Status find_tails() {
+    EMBER_ASSIGN(const Conversations::TailListing tails, parts_.conversations->list_tails());
+    for (const BlockRecord& tail : tails.records) tails_.insert(tail.hash);
+    return {};
+  }
+
+  const HashSecret& secret() const override { return parts_.secret; }
+
+  Status reserve(uint64_t stored_bytes) override {
+    return patiently([&]() -> Status { return parts_.disk->make_room(stored_bytes); });
+  }
+
+  Status put_namespace(const NamespaceHash& name, const NamespaceEntry& entry) override {
+    return write_namespace_note(parts_.directory->path(), name, entry,
+                                parts_.plan.namespaces_bytes);
+  }
+
+  Result<bool> put_block(BlockRecord record, std::vector<std::string> payloads) override {
+    if (record.tail) {
+      if (!tails_.insert(record.hash).second) return false;
+      EMBER_TRY(parts_.conversations->put_tail(record, payloads, true));
+      return true;
+    }
+    EMBER_ASSIGN(const std::optional<BlockRecord> here, parts_.disk->read_record(record.hash));
+    // A hole is healed.
+    if (here && here->epoch != 0) return false;
+    EMBER_TRY(patiently([&] { return put_with_room(record, payloads); }));
+    touches_.emplace_back(record.hash,
+                          TouchRecord{.last_use_unix_us = system_clock().unix_us(), .hits = 0});
+    if (touches_.size() >= kTouchesAtOnce) write_touches();
+    return true;
+  }
+
+  Status put_conversation(const Conversation& conversation, uint32_t first_turn) override {
+    Conversations& turns = *parts_.conversations;
+    EMBER_TRY(turns.put_head(conversation));
+    for (uint32_t i = first_turn; i < conversation.turns.size(); ++i) {
+      EMBER_TRY(turns.put_turn(conversation.id, i, conversation.turns[i]));
+    }
+    return {};
+  }
+
+  Status finish() override {
+    write_touches();
+    return patiently([&] { return parts_.disk->flush(); });
+  }
+
+  void take_back() override {
+    if (!parts_.directory->created()) return;
+    parts_.conversations.reset();
+    parts_.disk.reset();
+    parts_.quarantine.reset();
+    std::error_code ignored;
+    std::filesystem::remove_all(parts_.directory->path() + "/namespaces", ignored);
+    parts_.directory->discard();
+  }
+
+ private:
+  Status put_with_room(BlockRecord& record, const std::vector<std::string>& payloads) {
+    Status put = parts_.disk->put(record, payloads);
+    if (put.ok() || put.error().code != ErrorCode::kCapacity) return put;
+    EMBER_TRY(parts_.disk->make_room(record.stored_bytes()));
+    return parts_.disk->put(record, payloads);
+  }
+
+  // A lost touch record costs an order of eviction, and no block.
+  void write_touches() {
+    static_cast<void>(parts_.disk->touch(touches_));
+    touches_.clear();
+  }
+
+  StoreParts parts_;
+  std::set<BlockHash> tails_;
+  std::vector<std::pair<BlockHash, TouchRecord>> touches_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<RestingIntake>> RestingIntake::open(const std::string& path,
+                                                           uint64_t disk_bytes,
+                                                           const EncryptionOptions& encryption) {
+  if (disk_bytes == 0) {
+    EMBER_ASSIGN(disk_bytes, default_disk_bytes(path));
+  }
+  EMBER_ASSIGN(const DiskPlan plan, plan_disk(disk_bytes));
+  EMBER_ASSIGN(StoreParts parts, StoreParts::open(path, plan, kMemtableBytes, kCacheBytes, nullptr,
+                                                  encryption));
+  const bool whole = parts.directory != nullptr && parts.disk != nullptr &&
+                     parts.conversations != nullptr && parts.writable;
+  if (!whole) {
+    return Error{ErrorCode::kIo, path + ": cannot be written: " + parts.reason};
+  }
+  auto intake = std::make_unique<RestingIntakeImpl>(std::move(parts));
+  EMBER_TRY(intake->find_tails());
+  return std::unique_ptr<RestingIntake>(std::move(intake));
+}
+
+}  // namespace ember

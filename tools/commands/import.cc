@@ -1,0 +1,191 @@
+// import: proves, reserves, enters, and says what came.
+#include "tools/commands/import.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "base/bytes.h"
+#include "engine/text/text_file.h"
+#include "store/ram_plan.h"
+#include "store/tenants.h"
+#include "store/transfer/import.h"
+#include "store/transfer/resting_intake.h"
+#include "tools/commands/engine_flags.h"
+#include "tools/commands/exit_code.h"
+#include "tools/commands/import_source.h"
+#include "tools/commands/progress.h"
+#include "tools/commands/text_form.h"
+
+namespace ember {
+namespace {
+
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+Status check_scope(const std::string& name) {
+  return name == kSharedScopeName ? Status() : check_tenant_name(name);
+}
+
+Result<ScopeMap> scope_map(const std::vector<std::string>& pairs) {
+  ScopeMap scopes;
+  for (const std::string& pair : pairs) {
+    const size_t sign = pair.find('=');
+    if (sign == std::string::npos) {
+      return Error{ErrorCode::kInvalidArgument,
+                   "--scope " + pair + ": expected FROM=TO, a scope of the file and its name here"};
+    }
+    const std::string from = pair.substr(0, sign);
+    const std::string to = pair.substr(sign + 1);
+    EMBER_TRY(check_scope(from));
+    EMBER_TRY(check_scope(to));
+    if (!scopes.emplace(from, to).second) {
+      return Error{ErrorCode::kInvalidArgument, "--scope " + from + ": is given twice"};
+    }
+  }
+  return scopes;
+}
+
+// The digest of a tokenizer is over the plain bytes of its files (engine/runtime/namespace_entry).
+Status check_tokenizer(const BlockHash& digest, const NamespaceEntry::Files& files) {
+  std::string all;
+  for (const auto& [name, bytes] : files) {
+    EMBER_ASSIGN(const std::string text, unpack_text(bytes, name));
+    append_value(all, static_cast<uint64_t>(text.size()));
+    all += text;
+  }
+  if (digest128(as_bytes(all)) == digest) return {};
+  return {ErrorCode::kCorruption, "tokenizer " + digest.hex() + ": its files are those of another"};
+}
+
+// Nothing where there is no store yet, at rest.
+Result<std::shared_ptr<StoreReader>> open_known(const ImportOptions& options,
+                                                CommandContext& context, bool held) {
+  const std::string path = options.store.resolved();
+  std::error_code error;
+  const bool absent = !fs::exists(path, error) || fs::is_empty(path, error);
+  if (!held && absent) return std::shared_ptr<StoreReader>();
+  return context.open_reader(options.store);
+}
+
+// The store's folder, or the nearest one above it that is there.
+std::string nearest_folder(const std::string& path) {
+  std::error_code error;
+  fs::path folder = fs::absolute(path, error);
+  while (!fs::is_directory(folder, error) && folder.has_relative_path()) {
+    folder = folder.parent_path();
+  }
+  return folder.string();
+}
+
+Json counts_json(const ImportCounts& counts) {
+  return {{"blocks", counts.blocks},
+          {"tails", counts.tails},
+          {"conversations", counts.conversations},
+          {"stored_bytes", counts.stored_bytes}};
+}
+
+void print_report(const ImportReport& report, const ImportOptions& options, CommandIo& io) {
+  for (const std::string& remark : report.remarks) {
+    io.err << "emberkv: warning: " << one_line(remark, 1000) << std::endl;
+  }
+  if (options.json) {
+    io.out << Json({{"dry_run", options.dry_run},
+                    {"new", counts_json(report.fresh)},
+                    {"known", counts_json(report.known)},
+                    {"differing", report.differing},
+                    {"newer_here", report.newer_here},
+                    {"namespaces", report.name_spaces},
+                    {"left_out_by_export", report.left_out}})
+                  .dump(-1, ' ', false, Json::error_handler_t::replace)
+           << std::endl;
+    return;
+  }
+  const auto words = [](const ImportCounts& counts) {
+    return counted(counts.blocks, "block") + ", " + counted(counts.tails, "tail") + " and " +
+           counted(counts.conversations, "conversation");
+  };
+  io.out << (options.dry_run ? "would import " : "imported ") << words(report.fresh) << " ("
+         << human_bytes(report.fresh.stored_bytes) << ")";
+  if (!(report.known == ImportCounts{})) io.out << "; there already: " << words(report.known);
+  if (report.differing > 0) {
+    io.out << "; with other latents, which stay: " << counted(report.differing, "block");
+  }
+  if (report.newer_here > 0) {
+    io.out << "; gone on here, and left so: " << counted(report.newer_here, "conversation");
+  }
+  if (report.left_out > 0) {
+    io.out << "; the export lacks " << grouped(report.left_out) << " of what it was to hold";
+  }
+  io.out << std::endl;
+}
+
+// Before anything is opened for writing.
+Result<uint64_t> most_spooled(const ImportOptions& options, StoreReader* known) {
+  uint64_t limit = options.disk_bytes;
+  if (limit == 0) {
+    EMBER_ASSIGN(limit, default_disk_bytes(options.store.resolved()));
+  }
+  const uint64_t held = known == nullptr ? 0 : known->disk_stats().file_bytes;
+  return limit - std::min(limit, held);
+}
+
+Result<ImportReport> enter_at_rest(const ImportOptions& options, Importer& importer,
+                                   ImportSource& source, const ImportReport& plan) {
+  const std::string path = options.store.resolved();
+  EMBER_ASSIGN(const std::unique_ptr<RestingIntake> intake,
+               RestingIntake::open(path, options.disk_bytes, options.store.encryption));
+  const auto enter = [&]() -> Result<ImportReport> {
+    EMBER_TRY(intake->reserve(plan.fresh.stored_bytes));
+    EMBER_ASSIGN(ByteSource again, source.again());
+    return importer.enter(std::move(again), *intake);
+  };
+  Result<ImportReport> entered = enter();
+  if (!entered.ok()) intake->take_back();
+  return entered;
+}
+
+}  // namespace
+
+Result<int> run_import(const ImportOptions& options, CommandContext& context) {
+  CommandIo& io = context.io;
+  EMBER_ASSIGN(ScopeMap scopes, scope_map(options.scopes));
+  const bool held = context.open_live(options.store).ok();
+  EMBER_ASSIGN(const std::shared_ptr<StoreReader> known, open_known(options, context, held));
+  EMBER_ASSIGN(const uint64_t most_bytes, most_spooled(options, known.get()));
+  EMBER_ASSIGN(const std::unique_ptr<ImportSource> source,
+               ImportSource::open(options.file, io, nearest_folder(options.store.resolved()),
+                                  most_bytes));
+  Progress progress(io);
+  const char* doing = "proving";
+  const auto show = [&](uint64_t done, uint64_t planned) {
+    progress.show(doing, std::min(1.0, static_cast<double>(done) /
+                                           static_cast<double>(planned + 1)));
+    return !io.stopped();
+  };
+  Importer importer(
+      {.scopes = std::move(scopes), .check_tokenizer = check_tokenizer, .progress = show},
+      known.get());
+  const auto named = [&options](const Error& error) {
+    return Error{error.code, options.file + ": " + error.message};
+  };
+  const Result<ImportReport> plan = importer.prove(source->first());
+  if (!plan.ok()) return named(plan.error());
+  if (options.dry_run) {
+    progress.clear();
+    print_report(*plan, options, io);
+    return kExitOk;
+  }
+  doing = "entering";
+  EMBER_ASSIGN(ImportReport entered, enter_at_rest(options, importer, *source, *plan));
+  entered.differing = plan->differing;
+  progress.clear();
+  print_report(entered, options, io);
+  return kExitOk;
+}
+
+}  // namespace ember
