@@ -1,7 +1,7 @@
 // Live edits: changes to the store of a running cache that its user asks for: what is to go, what
-// was proven wrong, work that wants the writing lane for itself.
+// comes from elsewhere, what was proven wrong, work that wants the writing lane for itself.
 //
-// Journey    store_editor -> [live_edits] -> block_ledger; disk_tier, conversations (write lane)
+// Journey    store_editor, record_intake -> [live_edits] -> block_ledger, disk_tier, conversations
 // Owns       nothing; lives as long as its cache
 // Invariant  a block that a request or a transfer uses, that is pinned, or that something else
 //            hangs on, stays in index and store; all else leaves the index at once and the store
@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "kernels/device.h"
@@ -48,6 +49,8 @@ struct Erased {
   }
 };
 
+struct IncomingBatch;  // store/record_intake.h
+
 class LiveEdits {
  public:
   virtual ~LiveEdits() = default;
@@ -59,6 +62,11 @@ class LiveEdits {
   virtual Ticket erase(std::span<const EraseItem> items, Erased& erased) = 0;
   // The stored bytes of this block were proven wrong: as if the scrubber had found it.
   virtual void proven_wrong(const BlockHash& hash) = 0;
+  // Blocks and tails that others computed and that are proven, parents before children: the store
+  // takes them, then the index, all before the ticket completes; what is known stays as it is.
+  // Errors (of the ticket): as erase; kBusy where a block hangs on one that no disk has yet (none
+  // is taken then), kCapacity (nothing gives way). What `batch` says was written is there.
+  virtual Ticket take_in(std::shared_ptr<IncomingBatch> batch) = 0;
   // Runs `work` on the write lane, in its turn: nothing else of the cache writes meanwhile. Slices
   // of seconds at most: the offload waits. Whoever wants to know of its end has it say so.
   virtual void on_write_lane(HostTask work) = 0;

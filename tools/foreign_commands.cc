@@ -108,6 +108,11 @@ int inspection_of_other(const HolderRequest& request, HolderStreams& streams, Ho
               return wait_for(begin, streams, holding);
             }};
   };
+  const auto is_open = [&holding](const std::string& conversation) {
+    bool open = false;
+    holding.call([&] { open = holding.keeps(conversation); });
+    return open;
+  };
   CommandContext context{.io = {.in = streams.in(),
                                 .out = streams.out(),
                                 .err = streams.err(),
@@ -117,6 +122,7 @@ int inspection_of_other(const HolderRequest& request, HolderStreams& streams, Ho
                                 .cancelled = [&streams] { return streams.cancelled(); }},
                          .open_reader = opener,
                          .open_live = open_live,
+                         .is_open = is_open,
                          .folder = request.folder};
   return run_inspection(request.arguments, context);
 }

@@ -318,21 +318,32 @@ void OffloadExecutor::accept(OffloadJob& job) {
   const BlockRecord& record = job.coded.record;
   if (flush_attempts_ == 0) context_.health.tell(HealthTopic::kWriting, "");
   if (job.is_tail()) {
-    context_.ledger.set_stored(job.block, kTailEpoch, record.stored_bytes());
-    context_.tails.add(record);
-    supersede(record.scope, record.parent, record.tokens);
-    while (context_.tails.bytes() > context_.tails_limit_bytes && drop_oldest_tail()) {
-    }
+    tail_stored(job.block, record);
   } else {
-    context_.ledger.set_stored(job.block, static_cast<int32_t>(record.epoch & 0x7fffffffu),
-                               record.stored_bytes());
-    foreign_hashes_.erase(record.hash);
     ++context_.counters.offloaded_blocks;
-    if (unflushed_.empty()) oldest_unflushed_us_ = context_.clock.now_us();
-    unflushed_.push_back(
-        {job.order, record.hash, record.scope, record.parent, record.tokens});
+    stored(job.block, record, job.order);
   }
   queue_.remove(&job);
+}
+
+void OffloadExecutor::stored(BlockId block, const BlockRecord& record, uint64_t order) {
+  context_.ledger.set_stored(block, static_cast<int32_t>(record.epoch & 0x7fffffffu),
+                             record.stored_bytes());
+  foreign_hashes_.erase(record.hash);
+  if (unflushed_.empty()) oldest_unflushed_us_ = context_.clock.now_us();
+  unflushed_.push_back({order, record.hash, record.scope, record.parent, record.tokens});
+}
+
+void OffloadExecutor::block_stored(BlockId block, const BlockRecord& record) {
+  stored(block, record, queue_.last_order());
+}
+
+void OffloadExecutor::tail_stored(BlockId block, const BlockRecord& record) {
+  context_.ledger.set_stored(block, kTailEpoch, record.stored_bytes());
+  context_.tails.add(record);
+  supersede(record.scope, record.parent, record.tokens);
+  while (context_.tails.bytes() > context_.tails_limit_bytes && drop_oldest_tail()) {
+  }
 }
 
 void OffloadExecutor::refuse(OffloadJob& job) {

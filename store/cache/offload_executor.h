@@ -68,6 +68,9 @@ class OffloadExecutor {
   bool busy() const {
     return (!queue_.empty() && !budget_used_up_) || lane_busy_ || copies_ > 0 || coding_ > 0;
   }
+  // The store has taken this block or tail, by a write that was not ours.
+  void block_stored(BlockId block, const BlockRecord& record);
+  void tail_stored(BlockId block, const BlockRecord& record);
   // A flush that was not ours has ended.
   void flushed_by_others(const Status& status);
   bool unflushed() const { return !unflushed_.empty(); }
@@ -110,6 +113,7 @@ class OffloadExecutor {
   void write(const std::vector<size_t>& indices);
   void written(const std::vector<OffloadJob*>& jobs);
   void accept(OffloadJob& job);
+  void stored(BlockId block, const BlockRecord& record, uint64_t order);
   void refuse(OffloadJob& job);
   void give_up(OffloadJob* job, const Error& error);
   bool concerns(const SyncWaiter& waiter, const BlockHash& hash) const;

@@ -55,11 +55,6 @@ bool same_latents(const BlockRecord& a, const BlockRecord& b) {
   return true;
 }
 
-void count(ImportCounts& counts, const BlockRecord& record) {
-  ++(record.tail ? counts.tails : counts.blocks);
-  counts.stored_bytes += record.stored_bytes();
-}
-
 }  // namespace
 
 Result<ImportReport> Importer::prove(ByteSource source) {
@@ -71,6 +66,13 @@ Result<ImportReport> Importer::enter(ByteSource source, RecordIntake& intake) {
   EMBER_CHECK(proven_.has_value(), "nothing is entered that was not proven");
   EMBER_ASSIGN(ImportReport report, pass(std::move(source), &intake));
   EMBER_TRY(intake.finish());
+  const auto take_over = [](IntakeCounts& counts, const IntakeCounts& blocks) {
+    const uint64_t conversations = counts.conversations;
+    counts = blocks;
+    counts.conversations = conversations;
+  };
+  take_over(report.fresh, intake.taken().fresh);
+  take_over(report.known, intake.taken().known);
   return report;
 }
 
@@ -189,30 +191,22 @@ Status Importer::name_block(const TransferItem& item, BlockRecord& record) {
 Status Importer::take_block(TransferItem& item, RecordIntake* intake, ImportReport& report) {
   BlockRecord& record = item.record;
   EMBER_TRY(name_block(item, record));
-  if (intake != nullptr) {
-    ImportCounts one;
-    count(one, record);
-    BlockRecord given = record;
-    EMBER_ASSIGN(const bool is_new,
-                 intake->put_block(std::move(given), std::move(item.payloads)));
-    count(is_new ? report.fresh : report.known, record);
-    return {};
-  }
+  if (intake != nullptr) return intake->put_block(std::move(record), std::move(item.payloads));
   if (known_ == nullptr) {
-    count(report.fresh, record);
+    report.fresh.add(record);
     return {};
   }
   EMBER_ASSIGN(const std::optional<BlockRecord> here, known_->record(record.hash));
   const bool hole = here && !here->tail && here->epoch == 0 && here->stored_bytes() > 0;
   if (!here || hole) {
-    count(report.fresh, record);
+    report.fresh.add(record);
     return {};
   }
   if (here->tokens != record.tokens) {
     return {ErrorCode::kCorruption,
             "block " + record.hash.hex() + " is there with other tokens: the store is damaged"};
   }
-  count(report.known, record);
+  report.known.add(record);
   if (!same_latents(record, *here)) ++report.differing;
   return {};
 }

@@ -38,17 +38,9 @@ struct ImportRules {
   std::function<bool(uint64_t done, uint64_t planned)> progress;
 };
 
-struct ImportCounts {
-  uint64_t blocks = 0;
-  uint64_t tails = 0;
-  uint64_t conversations = 0;
-  uint64_t stored_bytes = 0;  // payload of blocks and tails
-  friend bool operator==(const ImportCounts&, const ImportCounts&) = default;
-};
-
 struct ImportReport {
-  ImportCounts fresh;        // not there yet: what was entered, or would be
-  ImportCounts known;        // there already, and the same
+  IntakeCounts fresh;        // not there yet: what was entered, or would be
+  IntakeCounts known;        // there already, and the same
   uint64_t differing = 0;    // blocks that are there with other latents, and stay as they are
   uint64_t newer_here = 0;   // conversations that have gone on here since
   uint64_t name_spaces = 0;  // of the file

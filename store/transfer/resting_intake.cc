@@ -19,6 +19,7 @@ namespace {
 
 constexpr uint64_t kMemtableBytes = uint64_t{16} << 20;
 constexpr uint64_t kCacheBytes = uint64_t{8} << 20;
+constexpr uint64_t kMostWaitingBytes = uint64_t{16} << 20;
 constexpr size_t kTouchesAtOnce = 1024;
 constexpr int64_t kBusyPatienceUs = 60'000'000;
 constexpr std::chrono::milliseconds kBusyPause{20};
@@ -55,23 +56,20 @@ class RestingIntakeImpl final : public RestingIntake {
                                 parts_.plan.namespaces_bytes);
   }
 
-  Result<bool> put_block(BlockRecord record, std::vector<std::string> payloads) override {
-    if (record.tail) {
-      if (!tails_.insert(record.hash).second) return false;
-      EMBER_TRY(parts_.conversations->put_tail(record, payloads, true));
-      return true;
-    }
-    EMBER_ASSIGN(const std::optional<BlockRecord> here, parts_.disk->read_record(record.hash));
-    // A hole is healed.
-    if (here && here->epoch != 0) return false;
+  Status put_block(BlockRecord record, std::vector<std::string> payloads) override {
+    EMBER_ASSIGN(const bool known, is_known(record));
+    (known ? taken_.known : taken_.fresh).add(record);
+    if (known) return {};
+    if (record.tail) return keep_tail(std::move(record), std::move(payloads));
     EMBER_TRY(patiently([&] { return put_with_room(record, payloads); }));
     touches_.emplace_back(record.hash,
                           TouchRecord{.last_use_unix_us = system_clock().unix_us(), .hits = 0});
     if (touches_.size() >= kTouchesAtOnce) write_touches();
-    return true;
+    return {};
   }
 
   Status put_conversation(const Conversation& conversation, uint32_t first_turn) override {
+    EMBER_TRY(settle());
     Conversations& turns = *parts_.conversations;
     EMBER_TRY(turns.put_head(conversation));
     for (uint32_t i = first_turn; i < conversation.turns.size(); ++i) {
@@ -80,10 +78,9 @@ class RestingIntakeImpl final : public RestingIntake {
     return {};
   }
 
-  Status finish() override {
-    write_touches();
-    return patiently([&] { return parts_.disk->flush(); });
-  }
+  Status finish() override { return settle(); }
+
+  const Taken& taken() const override { return taken_; }
 
   void take_back() override {
     if (!parts_.directory->created()) return;
@@ -96,6 +93,31 @@ class RestingIntakeImpl final : public RestingIntake {
   }
 
  private:
+  // A hole is healed.
+  Result<bool> is_known(const BlockRecord& record) {
+    if (record.tail) return !tails_.insert(record.hash).second;
+    EMBER_ASSIGN(const std::optional<BlockRecord> here, parts_.disk->read_record(record.hash));
+    return here && here->epoch != 0;
+  }
+
+  // A tail is durable at once, and the blocks that it hangs on are so only after a flush: it waits.
+  Status keep_tail(BlockRecord record, std::vector<std::string> payloads) {
+    waiting_bytes_ += record.stored_bytes();
+    waiting_.emplace_back(std::move(record), std::move(payloads));
+    return waiting_bytes_ < kMostWaitingBytes ? Status() : settle();
+  }
+
+  Status settle() {
+    write_touches();
+    EMBER_TRY(patiently([&] { return parts_.disk->flush(); }));
+    for (const auto& [record, payloads] : waiting_) {
+      EMBER_TRY(parts_.conversations->put_tail(record, payloads, true));
+    }
+    waiting_.clear();
+    waiting_bytes_ = 0;
+    return {};
+  }
+
   Status put_with_room(BlockRecord& record, const std::vector<std::string>& payloads) {
     Status put = parts_.disk->put(record, payloads);
     if (put.ok() || put.error().code != ErrorCode::kCapacity) return put;
@@ -110,7 +132,10 @@ class RestingIntakeImpl final : public RestingIntake {
   }
 
   StoreParts parts_;
+  Taken taken_;
   std::set<BlockHash> tails_;
+  std::vector<std::pair<BlockRecord, std::vector<std::string>>> waiting_;  // tails
+  uint64_t waiting_bytes_ = 0;
   std::vector<std::pair<BlockHash, TouchRecord>> touches_;
 };
 

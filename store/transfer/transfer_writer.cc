@@ -1,9 +1,12 @@
 // Entries, one after the other, and what they add up to.
 #include "store/transfer/transfer_writer.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
+#include "store/transfer/block_proof.h"
 
 namespace ember {
 
@@ -14,14 +17,14 @@ Result<std::unique_ptr<TransferWriter>> TransferWriter::begin(ByteSink sink,
     *bytes += piece.size();
     return sink(piece);
   };
-  std::unique_ptr<TransferWriter> writer(new TransferWriter(
-      TarWriter::make(std::move(counted)), bytes, manifest.made_unix_us / 1'000'000));
-  EMBER_TRY(writer->add(std::string(kManifestName), encode_manifest(manifest)));
+  std::unique_ptr<TransferWriter> writer(
+      new TransferWriter(TarWriter::make(std::move(counted)), bytes, std::move(manifest)));
+  EMBER_TRY(writer->add(std::string(kManifestName), encode_manifest(writer->manifest_)));
   return writer;
 }
 
 Status TransferWriter::add(const std::string& name, std::string_view body) {
-  EMBER_TRY(tar_->add(name, body, unix_s_));
+  EMBER_TRY(tar_->add(name, body, unix_s()));
   digest_.add(name, body);
   return {};
 }
@@ -36,6 +39,13 @@ Result<uint64_t> TransferWriter::add_block(BlockRecord record,
                                            uint64_t parent) {
   const uint64_t number = counts_.blocks + counts_.tails + 1;
   EMBER_CHECK(parent < number, "a parent comes before its children");
+  const auto& names = manifest_.name_spaces;
+  const auto name = std::find_if(names.begin(), names.end(), [&record](const auto& one) {
+    return one.name == record.name_space && one.layout;
+  });
+  EMBER_CHECK(name != names.end(), "the manifest tells the layout of each block");
+  const std::vector<std::string_view> views(payloads.begin(), payloads.end());
+  EMBER_TRY(prove_block(record, views, *name->layout));
   record.hash = numbered(number);
   record.parent = numbered(parent);
   record.epoch = 0;
@@ -46,6 +56,7 @@ Result<uint64_t> TransferWriter::add_block(BlockRecord record,
 }
 
 Status TransferWriter::add_conversation(const Conversation& conversation) {
+  EMBER_TRY(prove_conversation(conversation));
   EMBER_TRY(
       add(conversation_entry_name(conversation.id), encode_conversation_entry(conversation)));
   ++counts_.conversations;
@@ -54,7 +65,7 @@ Status TransferWriter::add_conversation(const Conversation& conversation) {
 
 Status TransferWriter::end(uint64_t left_out) {
   const TransferEnd end{.counts = counts_, .left_out = left_out, .digest = digest_.value()};
-  EMBER_TRY(tar_->add(std::string(kEndName), encode_end(end), unix_s_));
+  EMBER_TRY(tar_->add(std::string(kEndName), encode_end(end), unix_s()));
   return tar_->end();
 }
 

@@ -3,7 +3,7 @@
 // Journey    store_reader -> [transfer_writer] -> a file or a pipe
 // Owns       the numbers of the blocks, and the digest of all that was written
 // Invariant  what it writes a transfer_reader reads: parents before children, tokenizers before
-//            blocks before conversations, the end last
+//            blocks before conversations, the end last; what a reader would refuse is not written
 // Threads    one
 #pragma once
 
@@ -28,9 +28,11 @@ class TransferWriter {
   Status add_tokenizer_file(const BlockHash& digest, const std::string& name,
                             std::string_view bytes);
   // A block or tail whose parent has the number `parent` (0: none); its own number. Hash, parent,
-  // epoch and publisher of `record` do not travel.
+  // epoch and publisher of `record` do not travel. Errors: the sink's; kCorruption where nobody
+  // could import it (block_proof.h): it is not in the file then.
   Result<uint64_t> add_block(BlockRecord record, std::span<const std::string> payloads,
                              uint64_t parent);
+  // Errors: as add_block.
   Status add_conversation(const Conversation& conversation);
   Status end(uint64_t left_out);
 
@@ -38,13 +40,15 @@ class TransferWriter {
   uint64_t bytes() const { return *bytes_; }  // of the file, so far
 
  private:
-  TransferWriter(std::unique_ptr<TarWriter> tar, std::shared_ptr<uint64_t> bytes, int64_t unix_s)
-      : tar_(std::move(tar)), bytes_(std::move(bytes)), unix_s_(unix_s) {}
+  TransferWriter(std::unique_ptr<TarWriter> tar, std::shared_ptr<uint64_t> bytes,
+                 TransferManifest manifest)
+      : tar_(std::move(tar)), bytes_(std::move(bytes)), manifest_(std::move(manifest)) {}
   Status add(const std::string& name, std::string_view body);
+  int64_t unix_s() const { return manifest_.made_unix_us / 1'000'000; }
 
   std::unique_ptr<TarWriter> tar_;
   std::shared_ptr<uint64_t> bytes_;
-  int64_t unix_s_ = 0;
+  TransferManifest manifest_;
   TransferDigest digest_;
   TransferCounts counts_;
 };

@@ -56,6 +56,8 @@ struct CommandContext {
   CommandIo io;
   StoreOpener open_reader;
   LiveOpener open_live;  // kInvalidArgument where this process does not hold the store
+  // Whether somebody talks in this conversation; empty: nobody does.
+  std::function<bool(const std::string& conversation)> is_open = {};
   std::string folder = {};  // where it was called; empty: where this process is
 };
 

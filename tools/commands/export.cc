@@ -104,6 +104,7 @@ class Exporter {
       return damage(node, "its hash is not that of its parent and tokens");
     }
     if (node.damaged) return damage(node, "its bytes were proven wrong before");
+    if (record.streams.size() != 1) return damage(node, "its layout is not known");
     std::vector<std::string> payloads;
     for (uint32_t group = 0; group < record.groups.size(); ++group) {
       raw_.resize(record.groups[group].raw_bytes);
@@ -116,7 +117,12 @@ class Exporter {
       payloads.push_back(code(record, group));
     }
     const uint64_t parent = first ? 0 : numbers_[node.parent];
-    EMBER_ASSIGN(numbers_[index], writer_->add_block(std::move(record), payloads, parent));
+    const Result<uint64_t> number = writer_->add_block(std::move(record), payloads, parent);
+    if (!number.ok() && number.error().code == ErrorCode::kCorruption) {
+      return damage(node, number.error().message);
+    }
+    EMBER_TRY(number);
+    numbers_[index] = *number;
     return true;
   }
 
@@ -159,12 +165,11 @@ class Exporter {
     for (const Conversation& head : plan_.conversations) {
       if (io_.stopped()) return {ErrorCode::kCancelled, "stopped"};
       const Result<Conversation> whole = reader_.conversations().load(head.id);
-      if (!whole.ok()) {
-        ++report_.damaged;
-        print_error(io_.err, "conversation " + head.id + ": " + whole.error().message);
-        continue;
-      }
-      EMBER_TRY(writer_->add_conversation(*whole));
+      const Status added = whole.ok() ? writer_->add_conversation(*whole) : whole.error();
+      if (added.ok()) continue;
+      if (whole.ok() && added.error().code != ErrorCode::kCorruption) return added;
+      ++report_.damaged;
+      print_error(io_.err, "conversation " + head.id + ": " + added.error().message);
     }
     return {};
   }

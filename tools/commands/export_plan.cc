@@ -180,6 +180,12 @@ class Planner {
       if (!one || (tree_.node(*one).tail && !tree_.node(i).tail)) one = i;
     }
     for (const Conversation& talk : plan_.conversations) names.try_emplace(talk.name_space);
+    if (names.size() > kMostTransferNamespaces) {
+      return {ErrorCode::kUnsupported, "it would hold " + std::to_string(names.size()) +
+                                           " namespaces, at most " +
+                                           std::to_string(kMostTransferNamespaces) +
+                                           " are possible: name them with --namespace"};
+    }
     std::set<NamespaceHash> refused;
     for (const auto& [name, block] : names) {
       EMBER_ASSIGN(const bool known, describe_namespace(name, block));

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "engine/text/text_file.h"
+#include "store/edit/live_intake.h"
 #include "store/ram_plan.h"
 #include "store/tenants.h"
 #include "store/transfer/import.h"
@@ -82,7 +83,7 @@ std::string nearest_folder(const std::string& path) {
   return folder.string();
 }
 
-Json counts_json(const ImportCounts& counts) {
+Json counts_json(const IntakeCounts& counts) {
   return {{"blocks", counts.blocks},
           {"tails", counts.tails},
           {"conversations", counts.conversations},
@@ -105,13 +106,13 @@ void print_report(const ImportReport& report, const ImportOptions& options, Comm
            << std::endl;
     return;
   }
-  const auto words = [](const ImportCounts& counts) {
+  const auto words = [](const IntakeCounts& counts) {
     return counted(counts.blocks, "block") + ", " + counted(counts.tails, "tail") + " and " +
            counted(counts.conversations, "conversation");
   };
   io.out << (options.dry_run ? "would import " : "imported ") << words(report.fresh) << " ("
          << human_bytes(report.fresh.stored_bytes) << ")";
-  if (!(report.known == ImportCounts{})) io.out << "; there already: " << words(report.known);
+  if (!(report.known == IntakeCounts{})) io.out << "; there already: " << words(report.known);
   if (report.differing > 0) {
     io.out << "; with other latents, which stay: " << counted(report.differing, "block");
   }
@@ -126,12 +127,26 @@ void print_report(const ImportReport& report, const ImportOptions& options, Comm
 
 // Before anything is opened for writing.
 Result<uint64_t> most_spooled(const ImportOptions& options, StoreReader* known) {
-  uint64_t limit = options.disk_bytes;
+  const std::optional<BlockCacheStats> live =
+      known == nullptr ? std::nullopt : known->live_stats();
+  uint64_t limit = live ? live->disk_limit_bytes : options.disk_bytes;
   if (limit == 0) {
     EMBER_ASSIGN(limit, default_disk_bytes(options.store.resolved()));
   }
   const uint64_t held = known == nullptr ? 0 : known->disk_stats().file_bytes;
   return limit - std::min(limit, held);
+}
+
+Result<ImportReport> enter_live(const LiveCache& live, CommandContext& context, Importer& importer,
+                                ImportSource& source, const ImportReport& plan) {
+  LiveEditorCalls calls{.call = live.call,
+                        .wait_for = live.wait_for,
+                        .cancelled = [&context] { return context.io.stopped(); }};
+  EMBER_ASSIGN(const std::unique_ptr<RecordIntake> intake,
+               open_live_intake(*live.cache, std::move(calls), context.is_open));
+  EMBER_TRY(intake->reserve(plan.fresh.stored_bytes));
+  EMBER_ASSIGN(ByteSource again, source.again());
+  return importer.enter(std::move(again), *intake);
 }
 
 Result<ImportReport> enter_at_rest(const ImportOptions& options, Importer& importer,
@@ -154,12 +169,12 @@ Result<ImportReport> enter_at_rest(const ImportOptions& options, Importer& impor
 Result<int> run_import(const ImportOptions& options, CommandContext& context) {
   CommandIo& io = context.io;
   EMBER_ASSIGN(ScopeMap scopes, scope_map(options.scopes));
-  const bool held = context.open_live(options.store).ok();
-  EMBER_ASSIGN(const std::shared_ptr<StoreReader> known, open_known(options, context, held));
+  const Result<LiveCache> live = context.open_live(options.store);
+  EMBER_ASSIGN(const std::shared_ptr<StoreReader> known, open_known(options, context, live.ok()));
   EMBER_ASSIGN(const uint64_t most_bytes, most_spooled(options, known.get()));
+  const std::string path = known == nullptr ? options.store.resolved() : known->facts().path;
   EMBER_ASSIGN(const std::unique_ptr<ImportSource> source,
-               ImportSource::open(options.file, io, nearest_folder(options.store.resolved()),
-                                  most_bytes));
+               ImportSource::open(options.file, io, nearest_folder(path), most_bytes));
   Progress progress(io);
   const char* doing = "proving";
   const auto show = [&](uint64_t done, uint64_t planned) {
@@ -181,7 +196,9 @@ Result<int> run_import(const ImportOptions& options, CommandContext& context) {
     return kExitOk;
   }
   doing = "entering";
-  EMBER_ASSIGN(ImportReport entered, enter_at_rest(options, importer, *source, *plan));
+  EMBER_ASSIGN(ImportReport entered,
+               live.ok() ? enter_live(*live, context, importer, *source, *plan)
+                         : enter_at_rest(options, importer, *source, *plan));
   entered.differing = plan->differing;
   progress.clear();
   print_report(entered, options, io);

@@ -2,7 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 
@@ -105,7 +106,7 @@ TEST_F(ImportTest, TwoStoresMadeOfOneExportHoldTheSameUnderOtherNames) {
   EXPECT_NE(reader("first")->secret(), reader("second")->secret());
   const Result<ImportReport> again = import(bytes, "first");
   ASSERT_TRUE(again.ok());
-  EXPECT_EQ(again->fresh, ImportCounts{});
+  EXPECT_EQ(again->fresh, IntakeCounts{});
   EXPECT_EQ(again->known.blocks + again->known.tails, 40u);
   EXPECT_EQ(again->known.conversations, 2u);
   const MadeTransfer made = made_transfer(1, 40);
@@ -182,6 +183,48 @@ TEST_F(ImportTest, AnImportThatFailsInItsMidstTakesBackTheStoreThatItMade) {
     (*intake)->take_back();
   }
   EXPECT_FALSE(std::filesystem::exists(folder_ / "store"));
+}
+
+// Killed in the midst of entering, at the k-th item.
+void import_and_die(const std::string& store, const std::string& bytes, uint64_t k) {
+  bool entering = false;
+  Importer importer({.scopes = kAcme,
+                     .check_tokenizer = {},
+                     .progress =
+                         [&entering, k](uint64_t done, uint64_t) {
+                           if (entering && done == k) ::raise(SIGKILL);
+                           return true;
+                         }},
+                    nullptr);
+  if (!importer.prove(source_of(bytes, 4096)).ok()) return;
+  const auto intake = RestingIntake::open(store, kDiskBytes, {});
+  if (!intake.ok()) return;
+  entering = true;
+  static_cast<void>(importer.enter(source_of(bytes, 4096), **intake));
+}
+
+TEST_F(ImportTest, KilledInItsMidstItLeavesAWholeStore) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  // The child runs this test again from its beginning, and must find the parent's folder.
+  ::setenv("EMBER_IMPORT_FOLDER", folder_.path().c_str(), 0);
+  const std::string folder = std::getenv("EMBER_IMPORT_FOLDER");
+  const std::string bytes = written(made_transfer(7, 30));
+  for (const uint64_t k : {1u, 9u, 25u, 32u}) {
+    const std::string store = folder + "/store" + std::to_string(k);
+    EXPECT_EXIT(import_and_die(store, bytes, k), ::testing::KilledBySignal(SIGKILL), "");
+  }
+  ::unsetenv("EMBER_IMPORT_FOLDER");
+  ASSERT_TRUE(import(bytes, "whole").ok());
+  const Content whole = content("whole");
+  for (const char* store : {"store1", "store9", "store25", "store32"}) {
+    for (const auto& [path, latents] : content(store).blocks) {
+      ASSERT_TRUE(whole.blocks.contains(path));
+      EXPECT_EQ(whole.blocks.at(path), latents);
+    }
+    const Result<ImportReport> again = import(bytes, store);
+    ASSERT_TRUE(again.ok()) << again.error().message;
+    EXPECT_EQ(content(store), whole);
+  }
 }
 
 // Whatever is done to the bytes: refused with the store as it was, or whole in what came.

@@ -258,9 +258,14 @@ TEST(TransferTest, EntriesOutOfTheirOrderOrOfOtherNamesAreRefused) {
 
 TEST(TransferTest, AConversationThatCannotBeIsRefused) {
   const auto refused = [](const std::function<void(Conversation&)>& change) {
-    MadeTransfer made = made_transfer(kSeed, 2);
-    change(made.items.back().conversation);
-    return refusal(written(made)) != "";
+    const MadeTransfer made = made_transfer(kSeed, 2);
+    Conversation one = made.items.back().conversation;
+    Entries entries = entries_of(written(made));
+    auto& last = entry(entries, conversation_entry_name(one.id));
+    change(one);
+    last = {conversation_entry_name(one.id), encode_conversation_entry(one)};
+    const std::string bytes = sealed(entries);
+    return refused_for_itself(bytes);
   };
   EXPECT_FALSE(refused([](Conversation&) {}));
   EXPECT_TRUE(refused([](Conversation& one) { one.turns[0].prompt[1] = -5; }));
