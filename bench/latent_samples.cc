@@ -125,7 +125,7 @@ Result<LatentSample> model_latents(const std::string& model, const std::string& 
         request.prompt.push_back(static_cast<TokenId>(prng.below(engine->config().vocab_size)));
       }
     } else {
-      EMBER_ASSIGN(request.prompt, engine->tokenizer().encode(text));
+      EMBER_ASSIGN(request.prompt, engine->encode(text));
     }
     request.max_tokens = 1;
     sample.row_values = engine->config().kv_lora_rank + engine->config().rope_dim;

@@ -48,6 +48,9 @@ class StoreEditor {
   virtual Result<Erased> erase(std::span<const EraseItem> items, const OnProgress& on_progress) = 0;
   // A transcript; not its blocks and tails. Errors: kInvalidArgument without one, kIo.
   virtual Status remove_conversation(const std::string& id) = 0;
+  // A new one with all of its turns. What cannot be written whole is taken back; a kill leaves one
+  // with fewer turns. Errors: kInvalidArgument where there is one of its id, kIo, kCapacity.
+  virtual Status add_conversation(const Conversation& conversation) = 0;
   // Errors: as forget_scope; kBusy in a holder while requests run.
   virtual Result<ForgetReport> forget(const ForgetRequest& request) = 0;
 

@@ -44,9 +44,10 @@ struct Library {
 const std::vector<Library> kLibraries = {
     {"<CLI/",
      {"tools/emberkv.cc", "tools/command_docs.", "tools/foreign_commands.cc",
-      "tools/inspection_commands.", "tools/model_flags.", "tools/store_flags.", "tools/talk_flags.",
-      "tools/make_model_main.cc", "tools/journey_demo/main.cc", "bench/replay/main.cc",
-      "bench/bench_program.", "bench/engine_bench.cc", "bench/needle.cc"}},
+      "tools/inspection_commands.", "tools/model_flags.", "tools/prompt_flags.",
+      "tools/store_flags.", "tools/talk_flags.", "tools/make_model_main.cc",
+      "tools/journey_demo/main.cc", "bench/replay/main.cc", "bench/bench_program.",
+      "bench/engine_bench.cc", "bench/needle.cc"}},
     {"<nlohmann/",
      {"engine/checkpoint/", "engine/text/", "engine/runtime/trace_file.cc",
       "store/transfer/transfer_json.cc", "tools/", "tests/", "bench/"}},

@@ -51,6 +51,16 @@ void define_generate(CLI::App& root, GenerateOptions& options, Action& action) {
   });
 }
 
+void define_warm(CLI::App& root, WarmOptions& options, const std::vector<std::string>& words,
+                 Action& action) {
+  add_warm(root, options)->callback([&] {
+    action = [&] {
+      CommandContext context = local_context();
+      return exit_code(warm_or_attach(options, words, context));
+    };
+  });
+}
+
 void add_json(CLI::App& app, bool& json, const std::string& help) {
   app.add_flag("--json", json, help);
 }
@@ -134,6 +144,7 @@ Result<int> inspect(InspectionCommands& inspection, const std::vector<std::strin
     if (code) return *code;
   }
   CommandContext context = local_context();
+  inspection.set_surroundings({.claim = {}, .interactive = isatty(STDIN_FILENO) == 1});
   return inspection.run(context);
 }
 
@@ -143,6 +154,7 @@ int run(int argc, char** argv) {
   root.require_subcommand(1);
   ChatOptions chat;
   GenerateOptions generate;
+  WarmOptions warm;
   UpgradeOptions upgrade;
   ForgetOptions forget;
   ModelCommands model;
@@ -151,6 +163,7 @@ int run(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   define_chat(root, chat, words, action);
   define_generate(root, generate, action);
+  define_warm(root, warm, words, action);
   InspectionCommands inspection(root);
   define_upgrade(root, upgrade, action);
   define_forget(root, forget, action);

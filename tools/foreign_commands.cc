@@ -4,9 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
-#include <future>
 #include <iostream>
 #include <memory>
 #include <system_error>
@@ -28,7 +26,6 @@ namespace {
 // A holder has the store's lock a little before it answers, and a little after.
 constexpr int64_t kAnswerPatienceUs = 2'000'000;
 constexpr int kAnswerPauseUs = 50'000;
-constexpr std::chrono::milliseconds kWaitSlice{50};
 
 HolderRequest request_of(const std::vector<std::string>& words, const std::string& store) {
   const CommandContext local = local_context();
@@ -63,68 +60,65 @@ bool is_own_store(const std::string& path, Holding& holding) {
   return std::filesystem::equivalent(path, holding.store(), error) && !error;
 }
 
-// Waits on the connection's thread for what the engine's thread has begun.
-Status wait_for(const std::function<Ticket()>& begin, const HolderStreams& streams,
-                Holding& holding) {
-  const auto ended = std::make_shared<std::promise<Status>>();
-  std::future<Status> status = ended->get_future();
-  const bool begun = holding.call([&] {
-    const Ticket ticket = begin();
-    if (!ticket) return ended->set_value({});
-    holding.engine().scheduler().watch(
-        ticket, [ended](const Status& outcome) { ended->set_value(outcome); });
-  });
-  while (begun && !streams.cancelled()) {
-    if (status.wait_for(kWaitSlice) == std::future_status::ready) return status.get();
-  }
-  return {ErrorCode::kCancelled, "cut short: the process that holds the store ends"};
-}
-
-int inspection_of_other(const HolderRequest& request, HolderStreams& streams, Holding& holding) {
-  const StoreOpener opener =
-      [&](const StoreChoice& choice) -> Result<std::shared_ptr<StoreReader>> {
-    StoreChoice meant = choice;
-    meant.path = choice.path.empty() ? request.store : path_from(request.folder, choice.path);
-    if (!is_own_store(meant.path, holding)) return open_at_rest(meant);
+// What it refers to outlives the command.
+CommandContext context_of_other(const HolderRequest& request, HolderStreams& streams,
+                                Holding& holding) {
+  const auto meant = [&request](StoreChoice choice) {
+    choice.path = choice.path.empty() ? request.store : path_from(request.folder, choice.path);
+    return choice;
+  };
+  const EngineCall call = [&holding](const std::function<void()>& work) {
+    return holding.call(work);
+  };
+  const StoreOpener open_reader =
+      [&holding, call, meant](const StoreChoice& given) -> Result<std::shared_ptr<StoreReader>> {
+    const StoreChoice choice = meant(given);
+    if (!is_own_store(choice.path, holding)) return open_at_rest(choice);
     if (choice.encryption.on && !holding.flags().encryption.on) {
-      return Error{ErrorCode::kInvalidArgument, meant.path + ": the store lies in clear"};
+      return Error{ErrorCode::kInvalidArgument, choice.path + ": the store lies in clear"};
     }
-    EMBER_ASSIGN(
-        std::unique_ptr<StoreReader> live,
-        open_live_store(holding.engine().cache(), [&holding](const std::function<void()>& work) {
-          return holding.call(work);
-        }));
+    EMBER_ASSIGN(std::unique_ptr<StoreReader> live,
+                 open_live_store(holding.engine().cache(), call));
     return std::shared_ptr<StoreReader>(std::move(live));
   };
-  const LiveOpener open_live = [&](const StoreChoice& choice) -> Result<LiveCache> {
-    StoreChoice meant = choice;
-    meant.path = choice.path.empty() ? request.store : path_from(request.folder, choice.path);
-    if (!is_own_store(meant.path, holding)) return no_live_cache(meant);
-    return LiveCache{
-        .cache = &holding.engine().cache(),
-        .call = [&holding](const std::function<void()>& work) { return holding.call(work); },
-        .wait_for =
-            [&](const std::function<Ticket()>& begin) {
-              return wait_for(begin, streams, holding);
-            }};
+  const LiveOpener open_live = [&holding, &streams, call,
+                                meant](const StoreChoice& given) -> Result<LiveCache> {
+    const StoreChoice choice = meant(given);
+    if (!is_own_store(choice.path, holding)) return no_live_cache(choice);
+    return LiveCache{.cache = &holding.engine().cache(),
+                     .call = call,
+                     .wait_for = [&holding, &streams](const std::function<Ticket()>& begin) {
+                       return holding.wait_for(begin, [&streams] { return streams.cancelled(); });
+                     }};
   };
-  const auto is_open = [&holding](const std::string& conversation) {
-    bool open = false;
-    holding.call([&] { open = holding.keeps(conversation); });
-    return open;
-  };
-  CommandContext context{.io = {.in = streams.in(),
-                                .out = streams.out(),
-                                .err = streams.err(),
-                                .width = request.width,
-                                .colour = request.colour,
-                                .progress = request.progress,
-                                .cancelled = [&streams] { return streams.cancelled(); }},
-                         .open_reader = opener,
-                         .open_live = open_live,
-                         .is_open = is_open,
-                         .folder = request.folder};
-  return run_inspection(request.arguments, context);
+  return {.io = {.in = streams.in(),
+                 .out = streams.out(),
+                 .err = streams.err(),
+                 .width = request.width,
+                 .colour = request.colour,
+                 .progress = request.progress,
+                 .cancelled = [&streams] { return streams.cancelled(); }},
+          .open_reader = open_reader,
+          .open_live = open_live,
+          .is_open = [&holding](const std::string& id) { return holding.keeps(id); },
+          .folder = request.folder};
+}
+
+int warm_of_other(const HolderRequest& request, HolderStreams& streams, Holding& holding) {
+  CLI::App root("", "emberkv");
+  WarmOptions options;
+  add_warm(root, options);
+  try {
+    root.parse(std::vector<std::string>(request.arguments.rbegin(), request.arguments.rend()));
+  } catch (const CLI::ParseError& error) {
+    print_error(streams.err(), error.what());
+    return kExitUsage;
+  }
+  CommandContext context = context_of_other(request, streams, holding);
+  const Result<int> code = run_warm_of_other(std::move(options), context, holding);
+  if (code.ok()) return *code;
+  print_error(streams.err(), code.error().message);
+  return kExitFailed;
 }
 
 }  // namespace
@@ -142,21 +136,38 @@ Result<int> chat_or_attach(const ChatOptions& options, const std::vector<std::st
   const std::string store =
       options.engine.store.empty() ? default_store_path() : options.engine.store;
   const int64_t deadline_us = system_clock().now_us() + kAnswerPatienceUs;
+  bool last_try = false;
   while (true) {
     const Result<std::optional<int>> handed = hand_over(words, store);
     if (handed.ok() && *handed) return **handed;
     const Result<int> ended = handed.ok() ? run_chat(options, run_foreign_command, std::cout)
                                           : Result<int>(handed.error());
     const bool held = !ended.ok() && ended.error().code == ErrorCode::kBusy;
-    if (!held || system_clock().now_us() >= deadline_us) return ended;
+    // A holder that ended meanwhile has left the store to others: one try more, whatever it took.
+    if (!held || last_try) return ended;
+    last_try = system_clock().now_us() >= deadline_us;
     ::usleep(kAnswerPauseUs);
   }
 }
 
+Result<int> warm_or_attach(const WarmOptions& options, const std::vector<std::string>& words,
+                           CommandContext& context) {
+  const std::string store =
+      options.engine.store.empty() ? default_store_path() : options.engine.store;
+  EMBER_ASSIGN(const std::optional<int> handed, hand_over(words, store));
+  if (handed) return *handed;
+  return run_warm(options, run_foreign_command, context);
+}
+
 int run_foreign_command(const HolderRequest& request, HolderStreams& streams, Holding& holding) {
-  const bool chat = !request.arguments.empty() && request.arguments.front() == "chat";
-  return chat ? chat_of_other(request, streams, holding)
-              : inspection_of_other(request, streams, holding);
+  const std::string command = request.arguments.empty() ? "" : request.arguments.front();
+  if (command == "chat") return chat_of_other(request, streams, holding);
+  if (command == "warm") return warm_of_other(request, streams, holding);
+  CommandContext context = context_of_other(request, streams, holding);
+  return run_inspection(
+      request.arguments, context,
+      {.claim = [&holding](const std::string& id) { return holding.claim(id); },
+       .interactive = request.interactive});
 }
 
 }  // namespace ember

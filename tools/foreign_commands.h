@@ -4,7 +4,7 @@
 // Journey    command line -> [foreign_commands] -> holder_client ... holder_server ->
 //            [foreign_commands] -> the command
 // Invariant  a command line means the same in both processes; paths are those of who typed them
-// Threads    hand_over, chat_or_attach: main. run_foreign_command: any
+// Threads    hand_over, *_or_attach: main. run_foreign_command: any
 #pragma once
 
 #include <optional>
@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "tools/commands/chat.h"
 #include "tools/commands/holding.h"
+#include "tools/commands/warm.h"
 
 namespace ember {
 
@@ -25,6 +26,10 @@ Result<std::optional<int>> hand_over(const std::vector<std::string>& words,
 
 // chat, in the process that holds the store or in this one.
 Result<int> chat_or_attach(const ChatOptions& options, const std::vector<std::string>& words);
+
+// warm, likewise.
+Result<int> warm_or_attach(const WarmOptions& options, const std::vector<std::string>& words,
+                           CommandContext& context);
 
 // The other end: a ForeignCommand.
 int run_foreign_command(const HolderRequest& request, HolderStreams& streams, Holding& holding);

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "tools/commands/conversation_edits.h"
 #include "tools/commands/conversations.h"
 #include "tools/commands/diff.h"
 #include "tools/commands/du.h"
@@ -19,6 +20,7 @@
 #include "tools/commands/stat.h"
 #include "tools/commands/tree.h"
 #include "tools/commands/verify.h"
+#include "tools/prompt_flags.h"
 #include "tools/store_flags.h"
 
 namespace ember {
@@ -39,6 +41,9 @@ struct InspectionOptions {
   ShowConversationOptions show_conversation;
   ExportOptions export_options;
   ImportOptions import_options;
+  ExportConversationOptions export_conversation;
+  RemoveConversationsOptions remove_conversations;
+  BranchConversationOptions branch_conversation;
 };
 
 namespace {
@@ -112,14 +117,21 @@ InspectionCommands::InspectionCommands(CLI::App& root)
 
 InspectionCommands::~InspectionCommands() = default;
 
+CLI::App* InspectionCommands::add_change(CLI::App& parent, const std::string& name,
+                                         const std::string& help, StoreChoice& store, bool& json,
+                                         const std::string& json_help) {
+  CLI::App* app = parent.add_subcommand(name, help);
+  add_store(*app, store.path, store.encryption);
+  app->add_flag("--json", json, json_help);
+  return app;
+}
+
 CLI::App* InspectionCommands::add(CLI::App& parent, const std::string& name,
                                   const std::string& help, StoreChoice& store, bool& json,
                                   const std::string& json_help) {
-  CLI::App* app = parent.add_subcommand(name, help);
-  add_store(*app, store.path, store.encryption);
+  CLI::App* app = add_change(parent, name, help, store, json, json_help);
   app->add_flag("--read-only", store.read_only,
                 "Beside a process that holds the store and does not answer: as of its last flush");
-  app->add_flag("--json", json, json_help);
   return app;
 }
 
@@ -218,16 +230,10 @@ void InspectionCommands::define_explain(CLI::App& root) {
   ExplainOptions& explain = options_->explain;
   CLI::App* app = add(root, "explain", "Say what of a prompt would hit, and why the rest would not",
                       explain.store, explain.json, "Print one JSON object");
-  CLI::Option_group* source = app->add_option_group("Prompt", "Exactly one of these");
-  source->add_option("--prompt", explain.prompt.prompt, "Raw text")->type_name("TEXT");
-  source->add_option("--prompt-file", explain.prompt.prompt_file, "File of raw text")
-      ->type_name("FILE");
-  source->add_option("--messages-file", explain.prompt.messages_file, "JSON file of messages")
-      ->type_name("FILE");
+  CLI::Option_group* source = add_prompt(*app, explain.prompt);
   source->add_option("--conversation", explain.conversation, "A talk of the store: its id, or last")
       ->type_name("ID");
   source->require_option(1);
-  app->add_flag("--chat", explain.prompt.chat, "Wrap the raw text as a user's message");
   app->add_option("--namespace", explain.name_space,
                   "By its digits (default: the one that knows most of the prompt)")
       ->type_name("HASH");
@@ -248,21 +254,22 @@ void InspectionCommands::define_explain(CLI::App& root) {
 
 void InspectionCommands::define_holders(CLI::App& root) {
   PinOptions& pin = options_->pin;
-  CLI::App* app = add(root, "pin", "Keep a block and all before it while a running process lives",
-                      pin.store, pin.json, "Print one JSON object");
+  CLI::App* app = add_change(root, "pin",
+                             "Keep a block and all before it while a running process lives",
+                             pin.store, pin.json, "Print one JSON object");
   app->add_option("hash", pin.hash, "The last block's hash, or its first digits")->required();
   add_time(*app, "--for", pin.for_us, "For so long, at most 30d (default: 1h)");
   on_parse(app, pin, run_pin);
 
   UnpinOptions& unpin = options_->unpin;
-  app = add(root, "unpin", "Let go what was pinned", unpin.store, unpin.json,
-            "Print one JSON object");
+  app = add_change(root, "unpin", "Let go what was pinned", unpin.store, unpin.json,
+                   "Print one JSON object");
   app->add_option("hash", unpin.hash, "The last block's hash, or its first digits")->required();
   on_parse(app, unpin, run_unpin);
 
   SnapshotOptions& snapshot = options_->snapshot;
-  app = add(root, "snapshot", "Copy the store of a running process, whole or not at all",
-            snapshot.store, snapshot.json, "Print one JSON object");
+  app = add_change(root, "snapshot", "Copy the store of a running process, whole or not at all",
+                   snapshot.store, snapshot.json, "Print one JSON object");
   app->add_option("folder", snapshot.target, "Where to; must not be there yet")->required();
   on_parse(app, snapshot, run_snapshot);
 }
@@ -281,6 +288,49 @@ void InspectionCommands::define_conversations(CLI::App& root) {
   app->add_option("id", show.id, "Its 16 digits, or last")->required();
   app->add_flag("--ids", show.ids, "With --json: token ids too");
   on_parse(app, show, run_show_conversation);
+  ExportConversationOptions& keep = options_->export_conversation;
+  app = add(*group, "export", "Write one down whole, for people or for programs", keep.store,
+            keep.json, "With --output: say what was written as one JSON object");
+  app->add_option("id", keep.id, "Its 16 digits, or last")->required();
+  add_choice<ConversationForm>(
+      *app, "--format", keep.form,
+      {{"json", ConversationForm::kJson}, {"text", ConversationForm::kText}},
+      "json: all of it, and readable as a messages file; text: for people (default: json)");
+  app->add_option("-o,--output", keep.file, "The file (default: standard output)")
+      ->type_name("FILE");
+  on_parse(app, keep, run_export_conversation);
+  define_conversation_edits(*group);
+}
+
+void InspectionCommands::define_conversation_edits(CLI::App& group) {
+  RemoveConversationsOptions& remove = options_->remove_conversations;
+  CLI::App* app = add_change(group, "remove", "Remove talks; blocks of them stay as cache",
+                             remove.store, remove.json, "Print one JSON object a line");
+  app->add_option("id", remove.ids, "16 digits each, or last")->required();
+  app->add_flag("--yes", remove.yes, "Do it without asking");
+  app->add_flag("--dry-run", remove.dry_run,
+                "Only say what would be done, and change nothing");
+  on_parse(app, remove, run_remove_conversations);
+
+  BranchConversationOptions& branch = options_->branch_conversation;
+  app = add_change(group, "branch", "Begin a talk that has another one's turns up to a place",
+                   branch.store, branch.json, "Print one JSON object");
+  app->add_option("id", branch.id, "Its 16 digits, or last; it stays as it is")->required();
+  app->add_option("--turn", branch.turn,
+                  "From 1: the first turn that the branch does not have; one past the last: all")
+      ->required();
+  CLI::Option* message = app->add_option("--message", branch.message,
+                                         "What is asked instead, when chat --resume goes on");
+  message->type_name("TEXT");
+  app->add_option("--message-file", branch.message_file, "File with it")
+      ->type_name("FILE")
+      ->excludes(message);
+  on_parse(app, branch, run_branch_conversation);
+}
+
+void InspectionCommands::set_surroundings(const Surroundings& surroundings) {
+  options_->remove_conversations.claim = surroundings.claim;
+  options_->remove_conversations.interactive = surroundings.interactive;
 }
 
 void InspectionCommands::define_transfers(CLI::App& root) {
@@ -316,20 +366,27 @@ void InspectionCommands::define_transfers(CLI::App& root) {
 void InspectionCommands::take_paths_from(const std::string& folder) {
   ExplainOptions& explain = options_->explain;
   for (std::optional<std::string>* file :
-       {&explain.prompt.prompt_file, &explain.prompt.messages_file}) {
+       {&explain.prompt.prompt_file, &explain.prompt.messages_file, &explain.prompt.system.file}) {
     if (*file) *file = path_from(folder, **file);
   }
   options_->snapshot.target = path_from(folder, options_->snapshot.target);
   if (!options_->diff.other.empty()) {
     options_->diff.other = path_from(folder, options_->diff.other);
   }
+  std::optional<std::string>& message = options_->branch_conversation.message_file;
+  if (message) message = path_from(folder, *message);
+  std::string& exported = options_->export_conversation.file;
+  if (!exported.empty() && exported != "-") exported = path_from(folder, exported);
   if (!explain.tokenizer.empty()) explain.tokenizer = path_from(folder, explain.tokenizer);
   for (std::string* file : {&options_->export_options.output, &options_->import_options.file}) {
     if (*file != "-") *file = path_from(folder, *file);
   }
+  std::string& key_file = store_->encryption.key_file;
+  if (!key_file.empty()) key_file = path_from(folder, key_file);
 }
 
-int run_inspection(const std::vector<std::string>& words, CommandContext& context) {
+int run_inspection(const std::vector<std::string>& words, CommandContext& context,
+                   const InspectionCommands::Surroundings& surroundings) {
   CLI::App root("EmberKV: a model's latent cache that outlives its process", "emberkv");
   root.require_subcommand(1);
   InspectionCommands commands(root);
@@ -342,6 +399,7 @@ int run_inspection(const std::vector<std::string>& words, CommandContext& contex
     return kExitUsage;
   }
   if (!context.folder.empty()) commands.take_paths_from(context.folder);
+  commands.set_surroundings(surroundings);
   const Result<int> result = commands.run(context);
   if (result.ok()) return *result;
   print_error(context.io.err, result.error().message);

@@ -15,6 +15,7 @@
 
 #include "base/result.h"
 #include "tools/commands/command_context.h"
+#include "tools/commands/conversation_edits.h"
 
 namespace ember {
 
@@ -30,6 +31,12 @@ class InspectionCommands {
   bool chosen() const { return static_cast<bool>(action_); }
   // The store that it was given, for who looks for its holder first.
   const StoreChoice& store() const { return *store_; }
+  // What the place where it runs knows, before run().
+  struct Surroundings {
+    ClaimConversation claim = {};  // empty: nobody talks here
+    bool interactive = false;      // standard input is a terminal
+  };
+  void set_surroundings(const Surroundings& surroundings);
   // Paths among its flags are meant in this folder.
   void take_paths_from(const std::string& folder);
   // Errors: the command's.
@@ -37,6 +44,9 @@ class InspectionCommands {
 
  private:
   using Action = std::function<Result<int>(CommandContext&)>;
+  // One that changes something: no --read-only.
+  CLI::App* add_change(CLI::App& parent, const std::string& name, const std::string& help,
+                       StoreChoice& store, bool& json, const std::string& json_help);
   CLI::App* add(CLI::App& parent, const std::string& name, const std::string& help,
                 StoreChoice& store, bool& json, const std::string& json_help);
   template <typename Options>
@@ -48,6 +58,7 @@ class InspectionCommands {
   void define_holders(CLI::App& root);
   void define_conversations(CLI::App& root);
   void define_transfers(CLI::App& root);
+  void define_conversation_edits(CLI::App& group);
 
   std::unique_ptr<InspectionOptions> options_;
   Action action_;
@@ -56,6 +67,7 @@ class InspectionCommands {
 
 // Parses `words` (a command and its flags, without the program's name) and runs it; what is wrong
 // is said on context.io.err. Returns the exit code.
-int run_inspection(const std::vector<std::string>& words, CommandContext& context);
+int run_inspection(const std::vector<std::string>& words, CommandContext& context,
+                   const InspectionCommands::Surroundings& surroundings);
 
 }  // namespace ember

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "tools/model_flags.h"
+#include "tools/prompt_flags.h"
 #include "tools/store_flags.h"
 
 namespace ember {
@@ -42,10 +43,11 @@ void add_restore(CLI::App& app, RestorePolicy& target) {
       ->check(CLI::IsMember({"cost", "always"}));
 }
 
-void add_engine_flags(CLI::App& app, EngineFlags& flags) {
-  app.add_option("--model,--ckpt-path", flags.model, "Folder of the model, in Hugging Face's form")
-      ->required()
-      ->type_name("DIR");
+// Returns --model.
+CLI::Option* add_engine_flags(CLI::App& app, EngineFlags& flags) {
+  CLI::Option* model = app.add_option("--model,--ckpt-path", flags.model,
+                                      "Folder of the model, in Hugging Face's form");
+  model->type_name("DIR");
   add_store(app, flags.store, flags.encryption);
   add_size(app, "--ram-bytes", flags.ram_bytes,
            "RAM for the cache, weights not counted (default: a quarter of the machine's)");
@@ -79,6 +81,12 @@ void add_engine_flags(CLI::App& app, EngineFlags& flags) {
   add_cache_dtype(app, flags.cache_dtype);
   add_config(app, flags.config);
   add_store_settings(app, flags.settings);
+  return model;
+}
+
+void add_files(CLI::App& group, const std::string& flag, std::vector<std::string>& target,
+               const std::string& help) {
+  group.add_option(flag, target, help)->type_name("FILE")->expected(1)->take_all();
 }
 
 // Both commands that answer draw in the same way.
@@ -98,38 +106,64 @@ void add_sampling_flags(CLI::App& app, Options& options) {
 
 CLI::App* add_chat(CLI::App& root, ChatOptions& options) {
   CLI::App* app = root.add_subcommand("chat", "Talk with a model; each line of input is a turn");
-  add_engine_flags(*app, options.engine);
+  add_engine_flags(*app, options.engine)->required();
   add_sampling_flags(*app, options);
   CLI::Option* resume =
       app->add_option("--resume", options.resume, "Go on with a conversation: its id, or last");
   resume->type_name("ID");
-  CLI::Option* system = app->add_option("--system", options.system, "System prompt");
-  CLI::Option* system_file =
-      app->add_option("--system-file", options.system_file, "File with the system prompt");
-  system->type_name("TEXT")->excludes(resume);
-  system_file->type_name("FILE")->excludes(resume)->excludes(system);
+  for (CLI::Option* option : add_system(*app, options.system)) option->excludes(resume);
   app->add_flag("--json", options.json, "Print one JSON object a line: ready, delta, turn, error");
   return app;
 }
 
 CLI::App* add_generate(CLI::App& root, GenerateOptions& options) {
   CLI::App* app = root.add_subcommand("generate", "Answer one prompt, a file of them, or a user");
-  add_engine_flags(*app, options.engine);
+  add_engine_flags(*app, options.engine)->required();
   add_sampling_flags(*app, options);
-  CLI::Option_group* source = app->add_option_group("Prompt", "Exactly one of these");
-  source->add_option("--messages-file", options.prompt.messages_file, "JSON file of messages")
-      ->type_name("FILE");
-  source->add_option("--prompt", options.prompt.prompt, "Raw text")->type_name("TEXT");
-  source->add_option("--prompt-file", options.prompt.prompt_file, "File of raw text")
-      ->type_name("FILE");
+  CLI::Option_group* source = add_prompt(*app, options.prompt);
   source->add_option("--input-file", options.input_file, "File with a prompt on each line")
       ->type_name("FILE");
   source->add_flag("--interactive", options.interactive,
                    "Read prompts line by line as a conversation; /clear begins anew, /exit ends");
   source->require_option(1);
-  app->add_flag("--chat", options.prompt.chat, "Wrap the raw text as a user's message");
   app->add_flag("!--no-cache", options.engine.use_store, "Neither read nor write the store");
   app->add_flag("--json", options.json, "Print one JSON object instead of the text");
+  return app;
+}
+
+CLI::App* add_warm(CLI::App& root, WarmOptions& options) {
+  CLI::App* app = root.add_subcommand(
+      "warm", "Bring prompts into the cache before anyone asks; every source may be given again");
+  WarmSources& sources = options.sources;
+  add_system(*app, sources.system);
+  add_files(*app, "--prompt-file", sources.prompt_files,
+            "File of raw text; with --system the question after it");
+  app->add_flag("--chat", sources.chat, "Wrap raw text as a user's message");
+  add_files(*app, "--messages-file", sources.messages_files, "JSON file of messages");
+  add_files(*app, "--requests-file", sources.request_files,
+            "File of JSON lines: a chat request or {\"prompt\": text} each");
+  app->add_option("--conversation", sources.conversations, "A talk of the store: its id, or last")
+      ->type_name("ID")
+      ->expected(1)
+      ->take_all();
+  app->add_option("--prefix", sources.prefixes,
+                  "A stored block and all before it, by its hash's digits: from the disk to RAM")
+      ->type_name("HASH")
+      ->expected(1)
+      ->take_all();
+  app->add_option("--scope", sources.scope, "For whom: shared, or a tenant's name")
+      ->capture_default_str();
+  app->add_flag("--dry-run", options.dry_run, "Only say what hits and what would be computed");
+  app->add_flag("--json", options.json, "Print one JSON object a prompt");
+  add_engine_flags(*app, options.engine);
+  app->footer(
+      "Where a chat holds the store, warm runs in it, behind its talks, and needs no --model.");
+  app->parse_complete_callback([&sources] {
+    if (sources.empty()) {
+      throw CLI::ValidationError("warm", "nothing to warm was given (--system-file, --prompt-file, "
+                                         "--requests-file, --conversation, --prefix)");
+    }
+  });
   return app;
 }
 

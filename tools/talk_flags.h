@@ -1,7 +1,7 @@
-// Talk flags: the commands that answer, chat and generate: on this command line, and on one that
-// another process handed over.
+// Talk flags: the commands that run a model over a store, chat, generate and warm: on this command
+// line, and on one that another process handed over.
 //
-// Journey    command line -> [talk_flags] -> options of chat and generate
+// Journey    command line -> [talk_flags] -> options of chat, generate and warm
 // Invariant  a flag that is not given leaves its target as it is: the default
 // Threads    any; each its own App
 #pragma once
@@ -10,11 +10,13 @@
 
 #include "tools/commands/chat.h"
 #include "tools/commands/generate.h"
+#include "tools/commands/warm.h"
 
 namespace ember {
 
 // Each adds its subcommand to `root`; `options` outlive that.
 CLI::App* add_chat(CLI::App& root, ChatOptions& options);
 CLI::App* add_generate(CLI::App& root, GenerateOptions& options);
+CLI::App* add_warm(CLI::App& root, WarmOptions& options);
 
 }  // namespace ember

@@ -2,6 +2,7 @@
 #include "engine/runtime/chat_session.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <optional>
 #include <utility>
@@ -15,34 +16,34 @@ namespace {
 constexpr int64_t kWriteTimeoutUs = 30'000'000;
 constexpr int64_t kFlushTimeoutUs = 60'000'000;
 
-std::string new_conversation_id() {
-  static uint64_t count = 0;
-  const auto now = static_cast<uint64_t>(system_clock().unix_us());
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx",
-                static_cast<unsigned long long>(counter_random(now, ++count, 0)));
-  return text;
+// What follows the tokens so far when `user` speaks next.
+std::string turn_text(const ChatTemplate& chat_template, const Conversation& conversation,
+                      size_t turn, std::string_view user) {
+  const std::string before = turn == 0 ? chat_template.opening(conversation.system)
+                                       : chat_template.answer_end();
+  return before + chat_template.user_turn(user);
 }
 
 class ChatSessionImpl final : public ChatSession {
  public:
-  ChatSessionImpl(Engine& engine, const ChatTemplate& chat_template)
-      : engine_(engine), template_(chat_template) {}
+  ChatSessionImpl(Engine& engine, const ChatTemplate& chat_template, Conversation conversation)
+      : engine_(engine), template_(chat_template), conversation_(std::move(conversation)) {}
   ~ChatSessionImpl() override {
     if (turn_ == nullptr) return;
     turn_->done = nullptr;
     ChatSessionImpl::cancel();
   }
 
-  Status start(std::string_view system);
-  Status load(const std::string& id);
-
   const Conversation& conversation() const override { return conversation_; }
   bool has_cut_answer() const override {
     return !conversation_.turns.empty() && conversation_.turns.back().state == TurnState::kAsked;
   }
   void start_finish(const TurnOptions& options, TurnDone done) override;
-  void start_ask(std::string_view user, const TurnOptions& options, TurnDone done) override;
+  Result<std::vector<TokenId>> tokens_of(std::string_view user) override {
+    return engine_.encode(turn_text(template_, conversation_, conversation_.turns.size(), user));
+  }
+  void start_ask(std::string_view user, std::vector<TokenId> prompt, const TurnOptions& options,
+                 TurnDone done) override;
   void cancel() override;
   Result<TurnOutcome> finish_answer(const TurnOptions& options) override;
   Result<TurnOutcome> ask(std::string_view user, const TurnOptions& options) override;
@@ -63,8 +64,6 @@ class ChatSessionImpl final : public ChatSession {
   };
   using Step = void (ChatSessionImpl::*)(bool ok);
 
-  // What follows the tokens so far when `user` speaks next.
-  Result<std::vector<TokenId>> turn_tokens(std::string_view user);
   std::vector<TokenId> all_tokens() const;
   Turn& last_turn() { return conversation_.turns.back(); }
   void answer(bool question_stored);
@@ -85,48 +84,6 @@ class ChatSessionImpl final : public ChatSession {
   std::shared_ptr<UnderWay> turn_;
   std::shared_ptr<const TicketOutcome> last_write_;
 };
-
-Status ChatSessionImpl::start(std::string_view system) {
-  conversation_.id = new_conversation_id();
-  conversation_.name_space = engine_.identity().name_space;
-  conversation_.system = std::string(system);
-  conversation_.template_name = std::string(template_.name());
-  conversation_.created_unix_us = system_clock().unix_us();
-  conversation_.updated_unix_us = conversation_.created_unix_us;
-  return {};
-}
-
-Status ChatSessionImpl::load(const std::string& id) {
-  Conversations* store = engine_.cache().conversations();
-  if (store == nullptr) {
-    return {ErrorCode::kIo, "no conversation can be resumed: " + engine_.cache().health().reason};
-  }
-  std::string wanted = id;
-  if (id == "last") {
-    EMBER_ASSIGN(const std::vector<Conversation> heads, store->list());
-    if (store->unreadable_heads() > 0) {
-      return {ErrorCode::kCorruption,
-              std::to_string(store->unreadable_heads()) +
-                  " conversations of the store cannot be read, perhaps the last; name the one to "
-                  "resume (emberkv ls --conversations)"};
-    }
-    if (heads.empty()) return {ErrorCode::kInvalidArgument, "the store holds no conversation"};
-    wanted = heads.front().id;
-  }
-  EMBER_ASSIGN(conversation_, store->load(wanted));
-  if (conversation_.name_space != engine_.identity().name_space) {
-    return {ErrorCode::kInvalidArgument,
-            "conversation " + wanted + " was held with another model or precision (namespace " +
-                conversation_.name_space.hex() + "; this one is " +
-                engine_.identity().name_space.hex() + ")"};
-  }
-  if (conversation_.template_name != template_.name()) {
-    return {ErrorCode::kInvalidArgument, "conversation " + wanted + " uses the template " +
-                                             conversation_.template_name + "; this run uses " +
-                                             std::string(template_.name())};
-  }
-  return {};
-}
 
 Ticket ChatSessionImpl::store_turn() {
   Conversations* store = engine_.cache().conversations();
@@ -151,17 +108,6 @@ void ChatSessionImpl::after(Ticket ticket, int64_t timeout_us, bool without, Ste
       });
 }
 
-Result<std::vector<TokenId>> ChatSessionImpl::turn_tokens(std::string_view user) {
-  std::string text;
-  if (conversation_.turns.empty()) {
-    text = template_.opening(conversation_.system);
-  } else {
-    text = template_.answer_end();
-  }
-  text += template_.user_turn(user);
-  return engine_.tokenizer().encode(text);
-}
-
 std::vector<TokenId> ChatSessionImpl::all_tokens() const {
   std::vector<TokenId> tokens;
   for (const Turn& turn : conversation_.turns) {
@@ -171,12 +117,11 @@ std::vector<TokenId> ChatSessionImpl::all_tokens() const {
   return tokens;
 }
 
-void ChatSessionImpl::start_ask(std::string_view user, const TurnOptions& options, TurnDone done) {
+void ChatSessionImpl::start_ask(std::string_view user, std::vector<TokenId> prompt,
+                                const TurnOptions& options, TurnDone done) {
   EMBER_CHECK(turn_ == nullptr, "one turn at a time");
   EMBER_CHECK(!has_cut_answer(), "the cut answer is finished before the next question");
-  Result<std::vector<TokenId>> prompt = turn_tokens(user);
-  if (!prompt.ok()) return done(prompt.error());
-  const size_t length = all_tokens().size() + prompt->size();
+  const size_t length = all_tokens().size() + prompt.size();
   if (length >= engine_.context_tokens()) {
     return done(Error{ErrorCode::kInvalidArgument,
                       "the conversation would have " + std::to_string(length) +
@@ -185,7 +130,7 @@ void ChatSessionImpl::start_ask(std::string_view user, const TurnOptions& option
   }
   Turn turn;
   turn.user = std::string(user);
-  turn.prompt = std::move(prompt).value();
+  turn.prompt = std::move(prompt);
   turn.seed = options.seed;
   turn.temperature = options.temperature;
   turn.max_tokens = options.max_tokens;
@@ -281,8 +226,10 @@ void ChatSessionImpl::cancel() {
 }
 
 Result<TurnOutcome> ChatSessionImpl::ask(std::string_view user, const TurnOptions& options) {
+  EMBER_ASSIGN(std::vector<TokenId> prompt, tokens_of(user));
   std::optional<Result<TurnOutcome>> ended;
-  start_ask(user, options, [&ended](const Result<TurnOutcome>& result) { ended = result; });
+  start_ask(user, std::move(prompt), options,
+            [&ended](const Result<TurnOutcome>& result) { ended = result; });
   engine_.scheduler().run_until([&ended] { return ended.has_value(); });
   return *std::move(ended);
 }
@@ -296,20 +243,81 @@ Result<TurnOutcome> ChatSessionImpl::finish_answer(const TurnOptions& options) {
 
 }  // namespace
 
+std::string new_conversation_id() {
+  static std::atomic<uint64_t> count{0};
+  const auto now = static_cast<uint64_t>(system_clock().unix_us());
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx",
+                static_cast<unsigned long long>(counter_random(now, ++count, 0)));
+  return text;
+}
+
+Result<std::string> conversation_id(Conversations& conversations, const std::string& id) {
+  if (id != "last") return id;
+  EMBER_ASSIGN(const std::vector<Conversation> heads, conversations.list());
+  if (conversations.unreadable_heads() > 0) {
+    return Error{ErrorCode::kCorruption,
+                 std::to_string(conversations.unreadable_heads()) +
+                     " conversations of the store cannot be read, perhaps the last; name the one "
+                     "that is meant (emberkv conversations list)"};
+  }
+  if (!heads.empty()) return heads.front().id;
+  return Error{ErrorCode::kInvalidArgument, "the store holds no conversation"};
+}
+
+Result<Conversation> conversation_to_resume(Engine& engine, const ChatTemplate& chat_template,
+                                            Conversations& conversations, const std::string& id) {
+  EMBER_ASSIGN(Conversation conversation, conversations.load(id));
+  if (conversation.name_space != engine.identity().name_space) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "conversation " + id + " was held with another model or precision (namespace " +
+                     conversation.name_space.hex() + "; this one is " +
+                     engine.identity().name_space.hex() + ")"};
+  }
+  if (conversation.template_name != chat_template.name()) {
+    return Error{ErrorCode::kInvalidArgument, "conversation " + id + " uses the template " +
+                                                  conversation.template_name +
+                                                  "; this run uses " +
+                                                  std::string(chat_template.name())};
+  }
+  if (conversation.turns.empty() || !conversation.turns.back().prompt.empty()) return conversation;
+  const size_t last = conversation.turns.size() - 1;
+  Turn& question = conversation.turns[last];
+  EMBER_ASSIGN(question.prompt,
+               engine.encode(turn_text(chat_template, conversation, last, question.user)));
+  return conversation;
+}
+
 Result<std::unique_ptr<ChatSession>> ChatSession::begin(Engine& engine,
                                                         const ChatTemplate& chat_template,
                                                         std::string_view system) {
-  auto session = std::make_unique<ChatSessionImpl>(engine, chat_template);
-  EMBER_TRY(session->start(system));
-  return std::unique_ptr<ChatSession>(std::move(session));
+  Conversation conversation;
+  conversation.id = new_conversation_id();
+  conversation.name_space = engine.identity().name_space;
+  conversation.system = std::string(system);
+  conversation.template_name = std::string(chat_template.name());
+  conversation.created_unix_us = system_clock().unix_us();
+  conversation.updated_unix_us = conversation.created_unix_us;
+  return resume(engine, chat_template, std::move(conversation));
+}
+
+std::unique_ptr<ChatSession> ChatSession::resume(Engine& engine, const ChatTemplate& chat_template,
+                                                 Conversation conversation) {
+  return std::make_unique<ChatSessionImpl>(engine, chat_template, std::move(conversation));
 }
 
 Result<std::unique_ptr<ChatSession>> ChatSession::resume(Engine& engine,
                                                          const ChatTemplate& chat_template,
                                                          const std::string& id) {
-  auto session = std::make_unique<ChatSessionImpl>(engine, chat_template);
-  EMBER_TRY(session->load(id));
-  return std::unique_ptr<ChatSession>(std::move(session));
+  Conversations* store = engine.cache().conversations();
+  if (store == nullptr) {
+    return Error{ErrorCode::kIo,
+                 "no conversation can be resumed: " + engine.cache().health().reason};
+  }
+  EMBER_ASSIGN(const std::string found, conversation_id(*store, id));
+  EMBER_ASSIGN(Conversation conversation,
+               conversation_to_resume(engine, chat_template, *store, found));
+  return resume(engine, chat_template, std::move(conversation));
 }
 
 }  // namespace ember

@@ -41,14 +41,27 @@ struct TurnOutcome {
   bool durable = false;             // text, latents and tail survive a crash from here on
 };
 
+// 16 digits that no conversation has. Threads: any.
+std::string new_conversation_id();
+// `id` itself, or that of the newest where it is "last". Threads: any. Errors: kInvalidArgument
+// (there is none), kCorruption (a conversation that cannot be read might be the newest).
+Result<std::string> conversation_id(Conversations& conversations, const std::string& id);
+// A conversation as the engine can go on with it: whole, held with this model and template, and
+// with the tokens of a question that was stored as text alone. `id`: 16 digits. Threads: any.
+// Errors: kInvalidArgument (none such, or another model or template: both are named), kCorruption.
+Result<Conversation> conversation_to_resume(Engine& engine, const ChatTemplate& chat_template,
+                                            Conversations& conversations, const std::string& id);
+
 class ChatSession {
  public:
   // Begins a conversation. Without a usable store it lives in memory only.
   static Result<std::unique_ptr<ChatSession>> begin(Engine& engine,
                                                     const ChatTemplate& chat_template,
                                                     std::string_view system);
-  // `id`: a conversation's id, or "last" for the newest. Errors: kInvalidArgument (none such, or
-  // made with another model: both are named).
+  // With what conversation_to_resume returned.
+  static std::unique_ptr<ChatSession> resume(Engine& engine, const ChatTemplate& chat_template,
+                                             Conversation conversation);
+  // `id`: a conversation's id, or "last" for the newest. Errors: those of the two functions above.
   static Result<std::unique_ptr<ChatSession>> resume(Engine& engine,
                                                      const ChatTemplate& chat_template,
                                                      const std::string& id);
@@ -64,10 +77,14 @@ class ChatSession {
   // Goes on with a cut answer, with its own seed, temperature and limit. `on_text` first gets the
   // part that is already there.
   virtual void start_finish(const TurnOptions& options, TurnDone done) = 0;
-  // Asks and answers one turn. Errors: kInvalidArgument when the conversation no longer fits the
-  // context (both lengths are named); kCancelled; those of the request. After the last two the
-  // answer is a cut one.
-  virtual void start_ask(std::string_view user, const TurnOptions& options, TurnDone done) = 0;
+  // The tokens that `user` adds when it is asked next. Threads: any, while no turn is under way.
+  // Errors: those of the tokenizer.
+  virtual Result<std::vector<TokenId>> tokens_of(std::string_view user) = 0;
+  // Asks and answers one turn; `prompt` is from tokens_of. Errors: kInvalidArgument when it no
+  // longer fits the context (both lengths are named); kCancelled; those of the request. After the
+  // last two the answer is a cut one.
+  virtual void start_ask(std::string_view user, std::vector<TokenId> prompt,
+                         const TurnOptions& options, TurnDone done) = 0;
   // Ends the turn under way, if there is one, with kCancelled.
   virtual void cancel() = 0;
 

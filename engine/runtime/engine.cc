@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/mutex.h"
 #include "engine/checkpoint/checkpoint.h"
 #include "engine/checkpoint/model_size.h"
 #include "engine/model/forward.h"
@@ -25,9 +26,14 @@ class EngineImpl final : public Engine {
   Device& device() override { return *device_; }
   const ModelConfig& config() const override { return weights_->config; }
   const Identity& identity() const override { return identity_; }
-  Tokenizer& tokenizer() override {
+  const Tokenizer& tokenizer() const override {
     EMBER_CHECK(tokenizer_ != nullptr, "the engine was opened without a tokenizer");
     return *tokenizer_;
+  }
+  Result<std::vector<TokenId>> encode(std::string_view text, bool bos) override {
+    EMBER_CHECK(tokenizer_ != nullptr, "the engine was opened without a tokenizer");
+    const MutexLock lock(encoding_);
+    return tokenizer_->encode(text, bos);
   }
   BlockCache& cache() override { return *cache_; }
   Scheduler& scheduler() override { return *scheduler_; }
@@ -53,6 +59,7 @@ class EngineImpl final : public Engine {
   EngineOptions options_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Tokenizer> tokenizer_;
+  Mutex encoding_;  // its cache
   std::unique_ptr<ModelWeights> weights_;
   Identity identity_;
   KvLayout layout_;
@@ -137,7 +144,8 @@ Status EngineImpl::open_cache() {
   cache.encryption = options_.encryption;
   cache.layout = layout_;
   cache.name_space = identity_.name_space;
-  cache.name_space_entry = make_namespace_entry(options_.model_path, identity_);
+  cache.name_space_entry =
+      make_namespace_entry(options_.model_path, identity_, options_.store_path);
   cache.numerics_build = identity_.numerics_build;
   cache.ram_bytes = ram_bytes;
   cache.disk_bytes = options_.disk_bytes;

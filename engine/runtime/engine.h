@@ -62,7 +62,10 @@ class Engine {
   virtual Device& device() = 0;
   virtual const ModelConfig& config() const = 0;
   virtual const Identity& identity() const = 0;
-  virtual Tokenizer& tokenizer() = 0;
+  // For whatever but encode(), which it has in common with others.
+  virtual const Tokenizer& tokenizer() const = 0;
+  // Tokenizer::encode, one at a time. Threads: any.
+  virtual Result<std::vector<TokenId>> encode(std::string_view text, bool bos = false) = 0;
   virtual BlockCache& cache() = 0;
   virtual Scheduler& scheduler() = 0;
   virtual const Trace* trace() const = 0;  // null unless asked for

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <deque>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -62,12 +63,20 @@ struct Mailbox::State : std::enable_shared_from_this<Mailbox::State> {
     arm();
   }
 
-  std::shared_ptr<Letter> put(std::function<void()> work) {
+  Result<std::shared_ptr<Letter>> put(std::function<void()> work) {
     const MutexLock lock(mutex);
-    if (closed || letters.size() >= kMostLetters) return nullptr;
+    if (closed) return ending();
+    if (letters.size() >= kMostLetters) {
+      return Error{ErrorCode::kBusy, "the process that holds the store has " +
+                                         std::to_string(letters.size()) + " questions to answer"};
+    }
     letters.push_back(std::make_shared<Letter>(Letter{std::move(work), Stage::kWaiting}));
     ring();
     return letters.back();
+  }
+
+  static Error ending() {
+    return {ErrorCode::kCancelled, "the process that holds the store is ending"};
   }
 
   Device& device;
@@ -86,27 +95,26 @@ Mailbox::Mailbox(Device& device, Scheduler& scheduler)
   state_->arm();
 }
 
-bool Mailbox::post(std::function<void()> work) {
-  return state_->put(std::move(work)) != nullptr;
-}
+bool Mailbox::post(std::function<void()> work) { return state_->put(std::move(work)).ok(); }
 
-bool Mailbox::call(const std::function<void()>& work, int64_t patience_us) {
+Status Mailbox::call(const std::function<void()>& work, int64_t patience_us) {
   EMBER_CHECK(std::this_thread::get_id() != state_->engine_thread,
               "the engine thread does not wait for itself");
-  const std::shared_ptr<State::Letter> letter = state_->put(work);
-  if (letter == nullptr) return false;
+  EMBER_ASSIGN(const std::shared_ptr<State::Letter> letter, state_->put(work));
   const int64_t deadline_us = system_clock().now_us() + patience_us;
   const MutexLock lock(state_->mutex);
   while (letter->stage == State::Stage::kWaiting) {
     const int64_t left_us = deadline_us - system_clock().now_us();
     if (left_us <= 0) {
       std::erase(state_->letters, letter);
-      return false;
+      return {ErrorCode::kBusy, "the process that holds the store did not come to it within " +
+                                    std::to_string(patience_us / 1'000'000) +
+                                    " s: its engine or its drive is too slow"};
     }
     state_->changed.wait_for(state_->mutex, std::chrono::microseconds(left_us));
   }
   while (letter->stage == State::Stage::kRunning) state_->changed.wait(state_->mutex);
-  return letter->stage == State::Stage::kDone;
+  return letter->stage == State::Stage::kDone ? Status() : State::ending();
 }
 
 void Mailbox::close() {

@@ -2,7 +2,7 @@
 //
 // Journey    a client's thread -> [mailbox] -> scheduler's tick -> block_cache, chat_session
 // Owns       at most kMostLetters closures that have not run yet
-// Invariant  a closure whose caller was told `false` never runs; none runs after close()
+// Invariant  a closure whose caller was told of an error never runs; none runs after close()
 // Threads    call, post: any but the engine's. Made, closed and destroyed on the engine thread
 // Not here   what is done: each closure takes well under a tick (10 ms), or submits work by ticket
 #pragma once
@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 
+#include "base/result.h"
 #include "engine/runtime/scheduler.h"
 #include "kernels/device.h"
 
@@ -27,12 +28,12 @@ class Mailbox {
   Mailbox& operator=(const Mailbox&) = delete;
 
   // Wakes the engine thread, which runs `work` in one of its ticks; returns when it has run.
-  // False: it has not and will not, since the mailbox is closed or full, or did not come to it
-  // within `patience_us`.
-  bool call(const std::function<void()>& work, int64_t patience_us);
+  // Errors: it has not and will not: kCancelled when the mailbox is closed, kBusy when it is full
+  // or the engine thread did not come to it within `patience_us`.
+  Status call(const std::function<void()>& work, int64_t patience_us);
   // The same without waiting. False: it is closed or full.
   bool post(std::function<void()> work);
-  // Those who wait are told `false`. To be called before whoever uses it is waited for.
+  // Those who wait are told kCancelled. To be called before whoever uses it is waited for.
   void close();
 
  private:

@@ -28,12 +28,16 @@ std::vector<std::string> sources(const fs::path& folder) {
 
 }  // namespace
 
-NamespaceEntry make_namespace_entry(const std::string& model_path, const Identity& identity) {
+NamespaceEntry make_namespace_entry(const std::string& model_path, const Identity& identity,
+                                    const std::string& store_path) {
   NamespaceEntry entry;
   entry.fields = identity.fields;
   std::error_code error;
   entry.model = fs::weakly_canonical(model_path, error).filename().string();
+  const Result<NamespaceNote> known = read_namespace_note(store_path, identity.name_space);
+  if (known.ok() && !known->tokenizer_folder.empty()) return entry;
   const std::vector<std::string> files = sources(model_path);
+  if (files.empty()) return entry;
   std::string all;
   for (const std::string& path : files) {
     const Result<std::string> text = read_text_file(path);
@@ -41,7 +45,6 @@ NamespaceEntry make_namespace_entry(const std::string& model_path, const Identit
     append_value(all, static_cast<uint64_t>(text->size()));
     all += *text;
   }
-  if (files.empty()) return entry;
   entry.tokenizer_digest = digest128(as_bytes(all));
   entry.tokenizer_files = [files]() -> Result<NamespaceEntry::Files> {
     NamespaceEntry::Files kept;

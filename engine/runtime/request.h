@@ -54,6 +54,9 @@ struct Request {
   uint64_t seed = 0;
   RequestScope scope = {};  // for whom: whose blocks it finds and makes
   bool use_cache = true;  // false: neither matches nor is matched
+  // Runs while nobody else's request waits or runs, and ends with kBusy as soon as one comes: what
+  // it has computed by then is in the cache, and submitted again it goes on from there.
+  bool background = false;
   std::function<void(size_t computed, size_t prompt)> on_prefill;  // after each step of the prompt
   std::function<void(TokenId)> on_token;        // each drawn token but the end token
   std::function<void(const Outcome&)> on_done;  // once, on the engine thread

@@ -6,7 +6,8 @@
 // Invariant  never computes and never waits for one ticket: it sleeps in Device::wait_any only;
 //            every request ends in exactly one on_done; a prefix that one request is computing is
 //            computed by no second one (engine/runtime/single_flight.h); a decoding request has its
-//            token in every step, so that a restore or a prompt's chunk delays it by one at most
+//            token in every step, so that a restore or a prompt's chunk delays it by one at most;
+//            what runs in the background delays a request by the step under way at most
 // Threads    engine thread only
 // Not here   whether a hit pays (engine/runtime/restore_plan.h), conversations (chat_session.h)
 #pragma once
@@ -57,6 +58,12 @@ struct SchedulerOptions {
   const Clock* clock = nullptr;  // null: the system's
 };
 
+// What would become of a prompt if it were asked now.
+struct Foresight {
+  BlockCache::Match match;  // looking_up: ask again
+  RestorePlan plan;
+};
+
 // What became of a ticket; shared with the scheduler, which may report after the reader gave up.
 struct TicketOutcome {
   bool reported = false;
@@ -79,6 +86,9 @@ class Scheduler {
   // Both may be called from a request's callbacks.
   virtual bool cancel(uint64_t id) = 0;
   virtual void cancel_all() = 0;
+
+  // Changes nothing. Cost: that of BlockCache::match.
+  virtual Foresight foresee(TokenSpan prompt, const RequestScope& scope) = 0;
 
   // Calls `done` once with the ticket's status, from tick(). For tickets of the caller's own.
   virtual void watch(Ticket ticket, std::function<void(const Status&)> done) = 0;

@@ -1,4 +1,5 @@
 // Admission: from the queue to device slots, and on to the first step.
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -23,9 +24,29 @@ void SchedulerImpl::prefetch_queued() {
   }
 }
 
+// Somebody's request waits or runs.
+bool SchedulerImpl::others_first() const {
+  const auto asked = [](const Place& sequence) {
+    return !sequence->request.background && sequence->phase != Phase::kDone;
+  };
+  return std::any_of(queued_.begin(), queued_.end(), asked) ||
+         std::any_of(running_.begin(), running_.end(), asked);
+}
+
+// What runs in the background ends when somebody's request waits: its blocks so far are committed.
+void SchedulerImpl::make_way() {
+  if (!others_first()) return;
+  for (size_t i = 0; i < running_.size(); ++i) {
+    Sequence& sequence = *running_[i];
+    if (!sequence.request.background || sequence.phase == Phase::kDone) continue;
+    finish(sequence, FinishReason::kFailed, {ErrorCode::kBusy, "it gave way to a request"});
+  }
+}
+
 // One that finds no device slots waits until another ends, and nobody passes it. One whose prefix
 // is being computed lets others pass: it has nothing to do yet.
 void SchedulerImpl::admit() {
+  make_way();
   if (!room_may_be_) return prefetch_queued();
   for (const Place& sequence : queued_) sequence->set_aside = still_awaits(*sequence, running_);
   while (running_.size() < options_.limits.max_running) {
@@ -43,7 +64,7 @@ void SchedulerImpl::admit() {
     queued_.erase(at);
     const std::string tenant = place->request.scope.tenant;
     if (!fits_in_flight(*place) || !admit_one(place, match, start_us)) {
-      place->found_no_room = true;
+      place->found_no_room = !place->request.background;
       room_may_be_ = false;
       queued_.insert(queued_.begin() + static_cast<std::ptrdiff_t>(*next), std::move(place));
       break;
@@ -56,10 +77,11 @@ void SchedulerImpl::admit() {
 std::optional<size_t> SchedulerImpl::next_queued() {
   std::vector<Waiting> waiting;
   waiting.reserve(queued_.size());
+  const bool others = others_first();
   for (const Place& sequence : queued_) {
     const Tenant& tenant = tenants_.at(sequence->request.scope.tenant);
-    waiting.push_back(
-        {sequence->found_no_room, sequence->set_aside, tenant.running, tenant.last_turn});
+    const bool aside = sequence->set_aside || (others && sequence->request.background);
+    waiting.push_back({sequence->found_no_room, aside, tenant.running, tenant.last_turn});
   }
   return next_to_admit(waiting, options_.limits.max_running_per_tenant);
 }

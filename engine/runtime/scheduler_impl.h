@@ -35,6 +35,10 @@ class SchedulerImpl final : public Scheduler {
   Result<uint64_t> submit(Request request) override;
   bool cancel(uint64_t id) override;
   void cancel_all() override;
+  Foresight foresee(TokenSpan prompt, const RequestScope& scope) override {
+    const BlockCache::Match match = cache_.match(prompt, scope);
+    return {match, plan_restore(prompt.size(), match, costs_, options_.restore)};
+  }
   void watch(Ticket ticket, std::function<void(const Status&)> done) override;
   void watch_for(Ticket ticket, int64_t timeout_us,
                  std::function<void(const Status&)> done) override;
@@ -69,6 +73,8 @@ class SchedulerImpl final : public Scheduler {
 
   // --- scheduler_admit.cc
   void admit();
+  void make_way();
+  bool others_first() const;
   std::optional<size_t> next_queued();
   bool has_work_elsewhere(Sequence& queued, BlockCache::Match& match);
   bool admit_one(Place& place, const BlockCache::Match& match, int64_t start_us);

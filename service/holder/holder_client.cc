@@ -55,12 +55,15 @@ class HolderClientImpl final : public HolderClient {
   std::string holder() const {
     return "the process that holds the store (pid " + std::to_string(greeting_.pid) + ")";
   }
-  Error ended() const { return {ErrorCode::kIo, holder() + " ended before the command did"}; }
+  Error ended() const {
+    return {heard_ ? ErrorCode::kIo : ErrorCode::kBusy, holder() + " ended before the command did"};
+  }
   Status send_input(int in);
 
   std::string path_;
   Descriptor socket_;
   HolderGreeting greeting_;
+  bool heard_ = false;  // of the command
 };
 
 Status HolderClientImpl::greet(int64_t patience_us) {
@@ -116,6 +119,7 @@ Result<int> HolderClientImpl::run(const HolderRequest& request, const ClientStre
   while (true) {
     const Result<Frame> frame = read_frame(socket_, {kForever, kSendPatienceUs});
     if (!frame.ok()) return ended();
+    heard_ = true;
     switch (frame->type) {
       case FrameType::kOut:
         if (write_all(streams.out, frame->body)) break;

@@ -36,8 +36,9 @@ class HolderClient {
 
   virtual const HolderGreeting& greeting() const = 0;
   // Runs a command there until it has ended; returns its exit code. Once.
-  // Errors: kCapacity (too long a command line), kIo (the holder ended before the command did, or
-  // output cannot be written).
+  // Errors: kCapacity (too long a command line), kBusy (the holder ended before it sent anything:
+  // what changes nothing may be tried once more), kIo (it ended before the command did, or output
+  // cannot be written).
   virtual Result<int> run(const HolderRequest& request, const ClientStreams& streams) = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "base/framed_text.h"
 
 namespace ember {
 namespace {
@@ -16,16 +17,6 @@ constexpr uint16_t kKnownFlags = kColour | kProgress | kInteractive;
 
 Error damaged(std::string_view what) {
   return {ErrorCode::kCorruption, "holder's socket: found a damaged " + std::string(what)};
-}
-
-void append_text(std::string& out, std::string_view text) {
-  append_value(out, static_cast<uint32_t>(text.size()));
-  out += text;
-}
-
-std::string read_text(ByteReader& reader) {
-  const auto size = reader.read<uint32_t>();
-  return std::string(reader.read_bytes(size));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <exception>
 #include <list>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -51,6 +52,11 @@ class HolderServerImpl final : public HolderServer {
   void accept_one();
   void serve(Connection& connection);
   int run(const HolderRequest& request, HolderStreams& streams) const;
+  // The buffer of a new connection takes it whole; one that does not is not worth a wait.
+  void greet_busy(const Descriptor& socket) const {
+    static_cast<void>(
+        write_frame(socket, FrameType::kGreeting, encode_greeting(greeting(true)), 0));
+  }
   void count(uint64_t HolderServerStats::*counter) {
     const MutexLock lock(mutex_);
     ++(stats_.*counter);
@@ -109,7 +115,11 @@ Status HolderServerImpl::open() {
   if (::listen(listener_.fd(), kBacklog) != 0) return io_error(path_, errno);
   wake_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_.open()) return io_error("eventfd", errno);
-  acceptor_ = std::thread([this] { accept_loop(); });
+  try {
+    acceptor_ = std::thread([this] { accept_loop(); });
+  } catch (const std::system_error& error) {
+    return {ErrorCode::kCapacity, "no thread can be started: " + std::string(error.what())};
+  }
   return {};
 }
 
@@ -164,18 +174,22 @@ void HolderServerImpl::accept_one() {
   }
   if (connections_.size() >= options_.most_connections) {
     ++stats_.busy;
-    // The buffer of a new connection takes it whole; one that does not is not worth a wait.
-    static_cast<void>(
-        write_frame(socket, FrameType::kGreeting, encode_greeting(greeting(true)), 0));
-    return;
+    return greet_busy(socket);
   }
   Connection& connection = connections_.emplace_back();
   connection.socket = std::move(socket);
-  connection.thread = std::thread([this, &connection] {
-    serve(connection);
-    hang_up(connection.socket);
-    connection.done = true;
-  });
+  try {
+    connection.thread = std::thread([this, &connection] {
+      serve(connection);
+      hang_up(connection.socket);
+      connection.done = true;
+    });
+  } catch (const std::system_error&) {
+    // No thread is left for it: as for one connection too many.
+    ++stats_.busy;
+    greet_busy(connection.socket);
+    connections_.pop_back();
+  }
 }
 
 void HolderServerImpl::serve(Connection& connection) {

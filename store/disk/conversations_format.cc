@@ -2,6 +2,7 @@
 #include "store/disk/conversations_format.h"
 
 #include "base/bytes.h"
+#include "base/framed_text.h"
 #include "store/disk/sealed_value.h"
 
 namespace ember {
@@ -34,15 +35,6 @@ Result<std::string_view> proven_body(const char* kind, std::string_view key,
                                               std::to_string(kConversationVersion)};
   }
   return body->substr(sizeof version);
-}
-
-void append_text(std::string& out, std::string_view text) {
-  append_value(out, static_cast<uint32_t>(text.size()));
-  out.append(text);
-}
-
-std::string read_text(ByteReader& reader) {
-  return std::string(reader.read_bytes(reader.read<uint32_t>()));
 }
 
 void append_ids(std::string& out, const std::vector<TokenId>& ids) {

@@ -138,6 +138,7 @@ class DiskTierImpl final : public DiskTier {
   Status load_state(bool all);
   Result<ScanStep> scan_now(const ScanFrom& from, size_t most, const RecordVisitor& visit);
   struct RecordWalk;
+  void drop_old_walks();
   std::shared_ptr<RecordWalk> take_walk(const ScanFrom& from);
   using SeenPlace = std::pair<BlockHash, Place>;
   Result<bool> see(const ScanStep& step, const ScanFrom& from, std::span<const SeenPlace> places,
@@ -251,7 +252,8 @@ class DiskTierImpl final : public DiskTier {
   bool waits_for_space_ = false;
 
   Mutex walk_mutex_;
-  // Where the last scan of each share stopped.
+  // Where the last scan of each share stopped; each holds on to the files of its time, so one with
+  // which nobody goes on is let go at a flush.
   std::array<std::shared_ptr<RecordWalk>, kScanShares> walks_ EMBER_GUARDED_BY(walk_mutex_);
 
   mutable Mutex state_mutex_;

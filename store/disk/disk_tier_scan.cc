@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "base/clock.h"
 #include "store/disk/disk_tier_impl.h"
 #include "store/disk/rocksdb_status.h"
 
@@ -18,6 +19,7 @@ constexpr int kRetries = 3;  // of a walk
 constexpr size_t kReadaheadBytes = 512u << 10;
 constexpr size_t kTouchReadaheadBytes = 64u << 10;  // touch records are a 16th of the others
 constexpr size_t kPlacesAhead = 8;
+constexpr int64_t kWalkPatienceUs = 30'000'000;  // for the next step of a walk
 constexpr size_t kWalkStep = 4096;  // records that see_all_places takes at once
 
 rocksdb::ReadOptions walk_options(MetaKind kind) {
@@ -146,6 +148,7 @@ struct DiskTierImpl::RecordWalk {
   MetaWalk blocks;
   MetaWalk touches;
   uint64_t told_gaps = 0;  // of blocks.gaps(), counted by earlier steps
+  int64_t left_us = 0;     // when the last step ended
 };
 
 // By growing steps past the damage, then by halves back to its end.
@@ -247,6 +250,16 @@ std::shared_ptr<DiskTierImpl::RecordWalk> DiskTierImpl::take_walk(const ScanFrom
   return std::make_shared<RecordWalk>(*db_, meta_, from.share, std::move(first));
 }
 
+// On the write lane, where the database is closed too.
+void DiskTierImpl::drop_old_walks() {
+  const int64_t now_us = system_clock().now_us();
+  std::vector<std::shared_ptr<RecordWalk>> old;  // goes without the mutex
+  MutexLock lock(walk_mutex_);
+  for (std::shared_ptr<RecordWalk>& walk : walks_) {
+    if (walk != nullptr && now_us - walk->left_us > kWalkPatienceUs) old.push_back(std::move(walk));
+  }
+}
+
 Result<DiskTier::ScanStep> DiskTierImpl::scan_now(const ScanFrom& from, size_t most,
                                                   const RecordVisitor& visit) {
   ScanStep step;
@@ -276,6 +289,7 @@ Result<DiskTier::ScanStep> DiskTierImpl::scan_now(const ScanFrom& from, size_t m
   EMBER_ASSIGN(const bool all_of_few, see(step, from, places, *walk));
   if (all_of_few) let_compact();
   if (!step.done) {
+    walk->left_us = system_clock().now_us();
     MutexLock lock(walk_mutex_);
     walks_[from.share] = walk;
   }

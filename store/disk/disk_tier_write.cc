@@ -373,6 +373,7 @@ Status DiskTierImpl::flush_now() {
 
 Status DiskTierImpl::flush() {
   EMBER_TRY(check_writable());
+  drop_old_walks();
   erase_forgotten();
   if (dirty_) EMBER_TRY(flush_now());
   keep_ballast();

@@ -7,31 +7,30 @@
 #include <system_error>
 
 #include "base/bytes.h"
+#include "base/framed_text.h"
 #include "store/disk/durable_file.h"
 #include "store/disk/private_file.h"
+#include "store/store_reader.h"
 
 namespace ember {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kMostNoteBytes = 256u << 10;
 constexpr size_t kMostFieldBytes = 2048;
 constexpr size_t kMostFields = 64;
+constexpr size_t kHeadBytes = 4 + 2 + 2 + 16;
+constexpr size_t kChecksumBytes = 8;
+// With all fields as long as they may be.
+constexpr size_t kMostNoteBytes =
+    kHeadBytes + (1 + 2 * kMostFields) * (4 + kMostFieldBytes) + kChecksumBytes;
 
 std::string folder_of(const std::string& store) { return store + "/namespaces"; }
 std::string note_path(const std::string& store, const NamespaceHash& name) {
   return folder_of(store) + "/" + name.hex();
 }
-
-void append_text(std::string& out, std::string_view text) {
-  append_value(out, static_cast<uint32_t>(text.size()));
-  out += text;
-}
-
-std::string read_text(ByteReader& reader) {
-  const auto bytes = reader.read<uint32_t>();
-  return std::string(reader.read_bytes(bytes));
+std::string tokenizer_path(const std::string& store, const BlockHash& digest) {
+  return folder_of(store) + "/" + digest.hex();
 }
 
 std::string encode(const NamespaceEntry& entry) {
@@ -47,17 +46,6 @@ std::string encode(const NamespaceEntry& entry) {
   }
   append_value(out, checksum64(as_bytes(out)));
   return out;
-}
-
-uint64_t bytes_below(const std::string& folder) {
-  uint64_t bytes = 0;
-  std::error_code error;
-  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
-       it.increment(error)) {
-    std::error_code gone;
-    if (it->is_regular_file(gone)) bytes += it->file_size(gone);
-  }
-  return bytes;
 }
 
 // Under another name first: a folder that has its name is whole.
@@ -82,8 +70,9 @@ Result<NamespaceNote> read_namespace_note(const std::string& store, const Namesp
   if (!fs::exists(path, error)) return NamespaceNote{};
   EMBER_ASSIGN(const std::string bytes, read_small_file(path, kMostNoteBytes));
   const Error damaged{ErrorCode::kCorruption, path + ": damaged"};
-  if (bytes.size() < 8) return damaged;
-  const std::string_view covered = std::string_view(bytes).substr(0, bytes.size() - 8);
+  if (bytes.size() < kChecksumBytes) return damaged;
+  const std::string_view covered =
+      std::string_view(bytes).substr(0, bytes.size() - kChecksumBytes);
   if (load_unaligned<uint64_t>(bytes.data() + covered.size()) != checksum64(as_bytes(covered))) {
     return damaged;
   }
@@ -105,7 +94,7 @@ Result<NamespaceNote> read_namespace_note(const std::string& store, const Namesp
     note.fields.emplace_back(std::move(field), read_text(reader));
   }
   if (!reader.finished()) return damaged;
-  const std::string folder = folder_of(store) + "/" + tokenizer.hex();
+  const std::string folder = tokenizer_path(store, tokenizer);
   if (tokenizer != BlockHash{} && fs::is_directory(folder, error)) note.tokenizer_folder = folder;
   return note;
 }
@@ -113,12 +102,16 @@ Result<NamespaceNote> read_namespace_note(const std::string& store, const Namesp
 Status write_namespace_note(const std::string& store, const NamespaceHash& name,
                             const NamespaceEntry& entry, uint64_t limit_bytes) {
   EMBER_CHECK(entry.fields.size() <= kMostFields, "a namespace has too many fields");
-  const std::string tokenizer = folder_of(store) + "/" + entry.tokenizer_digest.hex();
+  const Result<NamespaceNote> found = read_namespace_note(store, name);
+  const bool damaged = !found.ok() && found.error().code == ErrorCode::kCorruption;
+  if (!found.ok() && !damaged) return found.error();
+  const bool noted = found.ok() && !found->fields.empty();
+  const BlockHash& digest = entry.tokenizer_digest;
+  const std::string folder = tokenizer_path(store, digest);
   std::error_code error;
-  const bool noted = fs::exists(note_path(store, name), error);
-  const bool kept = entry.tokenizer_digest == BlockHash{} || fs::exists(tokenizer, error);
+  const bool kept = digest == BlockHash{} || fs::exists(folder, error);
   if (noted && kept) return {};
-  const uint64_t room = bytes_below(folder_of(store)) + kMostNoteBytes;
+  const uint64_t room = directory_bytes(folder_of(store)) + kMostNoteBytes;
   if (room > limit_bytes) {
     return {ErrorCode::kCapacity, folder_of(store) + ": its share of the store is full"};
   }
@@ -131,7 +124,7 @@ Status write_namespace_note(const std::string& store, const NamespaceHash& name,
   if (bytes > limit_bytes) {
     return {ErrorCode::kCapacity, folder_of(store) + ": the tokenizer passes its share"};
   }
-  return write_tokenizer(tokenizer, files);
+  return write_tokenizer(folder, files);
 }
 
 }  // namespace ember

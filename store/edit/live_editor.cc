@@ -49,12 +49,12 @@ class LiveEditor final : public PartsEditor {
     EMBER_TRY(settle());
     const auto outcome = std::make_shared<std::promise<Result<ForgetReport>>>();
     std::future<Result<ForgetReport>> report = outcome->get_future();
-    Status begun = kEnding;
-    calls_.call([&] {
+    Status begun;
+    EMBER_TRY(calls_.call([&] {
       begun = cache_.forget(request, [outcome](const Result<ForgetReport>& forgotten) {
         outcome->set_value(forgotten);
       });
-    });
+    }));
     EMBER_TRY(begun);
     while (report.wait_for(kWaitSlice) != std::future_status::ready) {
       if (calls_.cancelled()) return kEnding;
@@ -67,20 +67,19 @@ class LiveEditor final : public PartsEditor {
   Status on_parts(HostTask work) override {
     const auto ended = std::make_shared<std::promise<Status>>();
     std::future<Status> status = ended->get_future();
-    const bool begun = calls_.call([&] {
+    EMBER_TRY(calls_.call([&] {
       cache_.live_edits().on_write_lane([ended, work]() -> Status {
         const Status done = work();
         ended->set_value(done);
         return done;
       });
-    });
-    if (!begun) return kEnding;
+    }));
     return status.get();
   }
 
   // The cache writes it again from RAM, or makes it a hole, as if the scrubber had found it.
   bool gives_up_itself(const BlockHash& hash) override {
-    calls_.call([&] { cache_.live_edits().proven_wrong(hash); });
+    static_cast<void>(calls_.call([&] { cache_.live_edits().proven_wrong(hash); }));
     return false;
   }
 

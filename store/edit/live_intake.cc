@@ -111,14 +111,14 @@ class LiveIntake final : public RecordIntake {
   Status on_write_lane(const HostTask& work) {
     const auto ended = std::make_shared<std::promise<Status>>();
     std::future<Status> status = ended->get_future();
-    const bool begun = calls_.call([&] {
+    EMBER_TRY(calls_.call([&] {
       cache_.live_edits().on_write_lane([ended, work]() -> Status {
         const Status done = work();
         ended->set_value(done);
         return done;
       });
-    });
-    return begun ? status.get() : Status(kEnding);
+    }));
+    return status.get();
   }
 
   BlockCache& cache_;
@@ -143,7 +143,7 @@ Result<std::unique_ptr<RecordIntake>> open_live_intake(
   // What runs now comes down first, so that a block of it is not known in RAM alone.
   EMBER_TRY(calls.wait_for([&cache] { return cache.sync(); }));
   uint64_t disk_bytes = 0;
-  if (!calls.call([&] { disk_bytes = cache.stats().disk_limit_bytes; })) return kEnding;
+  EMBER_TRY(calls.call([&] { disk_bytes = cache.stats().disk_limit_bytes; }));
   EMBER_ASSIGN(const DiskPlan plan, plan_disk(disk_bytes));
   return std::unique_ptr<RecordIntake>(std::make_unique<LiveIntake>(
       cache, parts, plan.namespaces_bytes, std::move(calls), std::move(is_open)));

@@ -17,6 +17,24 @@ Status PartsEditor::remove_conversation(const std::string& id) {
   });
 }
 
+Status PartsEditor::add_conversation(const Conversation& conversation) {
+  return on_parts([this, conversation]() -> Status {
+    Conversations& conversations = *parts_.conversations;
+    const Result<Conversation> there = conversations.load(conversation.id);
+    const bool absent = !there.ok() && there.error().code == ErrorCode::kInvalidArgument;
+    if (!absent) {
+      return {ErrorCode::kInvalidArgument,
+              "there is a conversation " + conversation.id + " already"};
+    }
+    Status written = conversations.put_head(conversation);
+    for (uint32_t i = 0; written.ok() && i < conversation.turns.size(); ++i) {
+      written = conversations.put_turn(conversation.id, i, conversation.turns[i]);
+    }
+    if (!written.ok()) static_cast<void>(conversations.remove(conversation.id));
+    return written;
+  });
+}
+
 Result<bool> PartsEditor::condemn(const BlockRecord& record, bool has_children,
                                   const std::string& reason) {
   bool kept = false;

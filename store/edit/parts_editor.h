@@ -20,6 +20,7 @@ class PartsEditor : public StoreEditor {
   explicit PartsEditor(const StoreReaderParts& parts) : parts_(parts) {}
 
   Status remove_conversation(const std::string& id) override;
+  Status add_conversation(const Conversation& conversation) override;
   Result<bool> condemn(const BlockRecord& record, bool has_children,
                        const std::string& reason) override;
   Result<DiskTier::Reindexed> reindex(bool dry_run) override;

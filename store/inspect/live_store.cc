@@ -44,56 +44,56 @@ class LiveStore final : public PartsReader {
     facts.encrypted = parts().directory->sealer() != nullptr;
     facts.holder_pid = static_cast<int>(::getpid());
     facts.live = true;
-    facts.health = "the process that holds it is ending";
-    call_([&] {
+    const Status asked = call_([&] {
       const StoreHealth& health = cache_.health();
       facts.health = health.reason.empty() ? "ok" : health.reason;
     });
+    if (!asked.ok()) facts.health = asked.error().message;
     return facts;
   }
 
   Result<std::optional<BlockRecord>> record(const BlockHash& hash) override {
     // In RAM first: what leaves it for the disk meanwhile is found there.
     std::optional<LiveView::Unstored> unstored;
-    call_([&] { unstored = view_.find_unstored(hash); });
+    EMBER_TRY(call_([&] { unstored = view_.find_unstored(hash); }));
     if (unstored) return std::optional<BlockRecord>(std::move(unstored->record));
     return PartsReader::record(hash);
   }
 
   Status read_group(const BlockRecord& record, uint32_t group, Bytes raw) override {
     if (!is_unstored(record)) return PartsReader::read_group(record, group, raw);
-    Status read = {ErrorCode::kIo, "the process that holds the store is ending"};
-    call_([&] { read = view_.read_unstored(record.hash, group, raw); });
+    Status read;
+    EMBER_TRY(call_([&] { read = view_.read_unstored(record.hash, group, raw); }));
     return read;
   }
 
   std::optional<BlockCacheStats> live_stats() override {
     std::optional<BlockCacheStats> stats;
-    call_([&] { stats = cache_.stats(); });
+    static_cast<void>(call_([&] { stats = cache_.stats(); }));  // then it has none to tell
     return stats;
   }
 
  protected:
-  void place(std::span<const BlockHash> hashes, std::span<BlockPlace> places) override {
+  Status place(std::span<const BlockHash> hashes, std::span<BlockPlace> places) override {
     for (size_t from = 0; from < hashes.size(); from += kPageHashes) {
       const auto page = hashes.subspan(from, std::min(kPageHashes, hashes.size() - from));
       std::vector<LiveView::Place> found;
-      call_([&] { found = view_.places(page); });
+      EMBER_TRY(call_([&] { found = view_.places(page); }));
       // What the index does not know (another model's, say) is on disk, as its record says.
       for (size_t i = 0; i < found.size(); ++i) {
         if (found[i].known) places[from + i] = block_place(found[i]);
       }
     }
+    return {};
   }
 
   // A block may change its slot between two pages.
-  bool walk_unstored(const Visitor& visit, Walked& walked, Shown& shown) override {
+  Result<bool> walk_unstored(const Visitor& visit, Walked& walked, Shown& shown) override {
     LiveView::UnstoredPage page;
     do {
       const uint32_t from = page.next;
       page = {};
-      page.done = true;
-      call_([&] { page = view_.unstored(from, kPageSlots); });
+      EMBER_TRY(call_([&] { page = view_.unstored(from, kPageSlots); }));
       for (const LiveView::Unstored& block : page.blocks) {
         if (!shown.insert(block.record.hash).second) continue;
         ++(block.record.tail ? walked.tails : walked.blocks);

@@ -11,7 +11,7 @@ constexpr size_t kPageRecords = 512;
 
 }  // namespace
 
-bool PartsReader::show(const Page& page, const Visitor& visit) {
+Result<bool> PartsReader::show(const Page& page, const Visitor& visit) {
   std::vector<BlockHash> hashes;
   std::vector<BlockPlace> places(page.records.size());
   for (size_t i = 0; i < places.size(); ++i) {
@@ -19,9 +19,32 @@ bool PartsReader::show(const Page& page, const Visitor& visit) {
     places[i].in[static_cast<size_t>(Tier::kDisk)] = true;
     places[i].damaged = page.records[i].epoch == 0 && !page.records[i].tail;
   }
-  place(hashes, places);
+  EMBER_TRY(place(hashes, places));
   for (size_t i = 0; i < places.size(); ++i) {
     if (!visit({page.records[i], page.touches[i], places[i]})) return false;
+  }
+  return true;
+}
+
+Result<bool> PartsReader::walk_share(uint32_t share, const Visitor& visit, const Shown& shown,
+                                     Walked& walked) {
+  DiskTier::ScanFrom from{.share = share, .cursor = {}};
+  for (bool done = false; !done;) {
+    Page page;
+    EMBER_ASSIGN(const DiskTier::ScanStep step,
+                 parts_.disk->scan(from, kPageRecords,
+                                   [&](const BlockRecord& record, const TouchRecord& touch) {
+                                     if (shown.contains(record.hash)) return;
+                                     page.records.push_back(record);
+                                     page.touches.push_back(touch);
+                                   }));
+    walked.blocks += page.records.size();
+    walked.unreadable += step.unreadable;
+    walked.forgotten += step.forgotten;
+    EMBER_ASSIGN(const bool more, show(page, visit));
+    if (!more) return false;
+    from.cursor = step.cursor;
+    done = step.done;
   }
   return true;
 }
@@ -29,26 +52,11 @@ bool PartsReader::show(const Page& page, const Visitor& visit) {
 Result<StoreReader::Walked> PartsReader::walk(const Visitor& visit) {
   Walked walked;
   Shown shown;
-  if (!walk_unstored(visit, walked, shown)) return walked;
-  for (uint32_t share = 0; share < DiskTier::kScanShares; ++share) {
-    DiskTier::ScanFrom from{.share = share, .cursor = {}};
-    for (bool done = false; !done;) {
-      Page page;
-      EMBER_ASSIGN(const DiskTier::ScanStep step,
-                   parts_.disk->scan(from, kPageRecords,
-                                     [&](const BlockRecord& record, const TouchRecord& touch) {
-                                       if (shown.contains(record.hash)) return;
-                                       page.records.push_back(record);
-                                       page.touches.push_back(touch);
-                                     }));
-      walked.blocks += page.records.size();
-      walked.unreadable += step.unreadable;
-      walked.forgotten += step.forgotten;
-      if (!show(page, visit)) return walked;
-      from.cursor = step.cursor;
-      done = step.done;
-    }
+  EMBER_ASSIGN(bool more, walk_unstored(visit, walked, shown));
+  for (uint32_t share = 0; more && share < DiskTier::kScanShares; ++share) {
+    EMBER_ASSIGN(more, walk_share(share, visit, shown, walked));
   }
+  if (!more) return walked;
   EMBER_TRY(read_tails());
   walked.unreadable += unreadable_tails_;
   Page page;
@@ -57,7 +65,7 @@ Result<StoreReader::Walked> PartsReader::walk(const Visitor& visit) {
   }
   walked.tails += page.records.size();
   page.touches.resize(page.records.size());
-  show(page, visit);
+  EMBER_TRY(show(page, visit));
   return walked;
 }
 

@@ -46,11 +46,14 @@ class PartsReader : public StoreReader {
 
  protected:
   // Where the blocks of a page are; `places` begins as on disk, durable, nothing else.
-  virtual void place(std::span<const BlockHash> /*hashes*/, std::span<BlockPlace> /*places*/) {}
+  // Errors: that of a holder that ends, or is too busy to say.
+  virtual Status place(std::span<const BlockHash> /*hashes*/, std::span<BlockPlace> /*places*/) {
+    return {};
+  }
   // Blocks that no disk has yet, before those that it has: one that is stored meanwhile is met
   // there and passed over, since it is in `shown`. False: `visit` wants no more.
   using Shown = std::unordered_set<BlockHash>;
-  virtual bool walk_unstored(const Visitor& /*visit*/, Walked& /*walked*/, Shown& /*shown*/) {
+  virtual Result<bool> walk_unstored(const Visitor& /*visit*/, Walked& /*walked*/, Shown&) {
     return true;
   }
   const StoreReaderParts& parts() const { return parts_; }
@@ -60,7 +63,10 @@ class PartsReader : public StoreReader {
     std::vector<BlockRecord> records;
     std::vector<TouchRecord> touches;
   };
-  bool show(const Page& page, const Visitor& visit);
+  // False: `visit` wants no more.
+  Result<bool> show(const Page& page, const Visitor& visit);
+  Result<bool> walk_share(uint32_t share, const Visitor& visit, const Shown& shown,
+                          Walked& walked);
   Status read_tails();
 
   const StoreReaderParts parts_;

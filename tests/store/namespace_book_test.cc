@@ -103,6 +103,33 @@ TEST_F(NamespaceBookTest, EveryFlippedByteIsDamage) {
   }
 }
 
+TEST_F(NamespaceBookTest, ADamagedNoteIsWrittenAnewAndOneOfAnotherVersionStays) {
+  ASSERT_TRUE(write_namespace_note(store_, name_, entry_, 1 << 20).ok());
+  std::ofstream(note_path(), std::ios::binary) << "damaged";
+  ASSERT_TRUE(write_namespace_note(store_, name_, entry_, 1 << 20).ok());
+  EXPECT_EQ(read_namespace_note(store_, name_)->fields, entry_.fields);
+  std::string newer;
+  append_value(newer, kNamespaceMagic);
+  append_value(newer, static_cast<uint16_t>(kNamespaceVersion + 1));
+  append_value(newer, checksum64(as_bytes(newer)));
+  std::ofstream(note_path(), std::ios::binary) << newer;
+  EXPECT_EQ(write_namespace_note(store_, name_, entry_, 1 << 20).error().code,
+            ErrorCode::kUnsupported);
+  EXPECT_EQ(fs::file_size(note_path()), newer.size());
+}
+
+TEST_F(NamespaceBookTest, TheLongestNoteCanBeRead) {
+  entry_.fields.clear();
+  for (int i = 0; i < 64; ++i) {
+    entry_.fields.emplace_back(std::string(3000, 'n'), std::string(3000, 'v'));
+  }
+  entry_.model = std::string(3000, 'm');
+  ASSERT_TRUE(write_namespace_note(store_, name_, entry_, 1 << 20).ok());
+  const Result<NamespaceNote> note = read_namespace_note(store_, name_);
+  ASSERT_TRUE(note.ok()) << note.error().message;
+  EXPECT_EQ(note->fields.size(), 64u);
+}
+
 TEST_F(NamespaceBookTest, AnUnfinishedTokenizerIsWrittenAnew) {
   fs::create_directories(store_ + "/namespaces/" + entry_.tokenizer_digest.hex() + ".unfinished");
   ASSERT_TRUE(write_namespace_note(store_, name_, entry_, 1 << 20).ok());

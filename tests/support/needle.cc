@@ -70,7 +70,7 @@ class NeedleRun {
   Status plant(const FactBook& book) {
     EMBER_ASSIGN(const auto chat, ChatTemplate::choose(engine_->tokenizer(), ""));
     const auto count = [this](std::string_view line) {
-      const auto ids = engine_->tokenizer().encode(std::string(line) + '\n');
+      const auto ids = engine_->encode(std::string(line) + '\n');
       return ids.ok() ? ids->size() : 0;
     };
     for (const size_t length : options_.lengths) {
@@ -97,12 +97,12 @@ class NeedleRun {
     Context context;
     const std::string opening = chat.opening(text.text);
     std::string dialogue = opening;
-    EMBER_ASSIGN(context.opening, engine_->tokenizer().encode(opening));
+    EMBER_ASSIGN(context.opening, engine_->encode(opening));
     for (size_t i = 0; i < text.facts.size(); ++i) {
       const PlantedFact& fact = text.facts[i];
       const std::string turn = chat.user_turn(fact.question.question);
       Asked asked{first_cell + i, {}, fact.question.value, {}};
-      EMBER_ASSIGN(asked.prompt, engine_->tokenizer().encode(opening + turn));
+      EMBER_ASSIGN(asked.prompt, engine_->encode(opening + turn));
       context.questions.push_back(std::move(asked));
       dialogue += turn + fact.answer + chat.answer_end();
     }

@@ -1,4 +1,6 @@
 // Commands beside a chat that holds their store: they run in it, and end well when it does not.
+#include <signal.h>
+
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -199,8 +201,10 @@ TEST_F(HolderTest, PinsLiveInTheHolder) {
   EXPECT_EQ(pin.exit_code, 0) << pin.errors;
   EXPECT_NE(pin.output.find("\"pinned_tokens\":192"), std::string::npos) << pin.output;
   EXPECT_EQ(pinned(), 3);
-  EXPECT_EQ(emberkv({"unpin", third, "--store", store}).exit_code, 0);
+  EXPECT_EQ(emberkv({"unpin", third, "--store", store}).output, "unpinned 192 tokens\n");
   EXPECT_EQ(pinned(), 0);
+  EXPECT_EQ(emberkv({"unpin", third, "--store", store}).output, "nothing of it was pinned\n");
+  EXPECT_EQ(emberkv({"unpin", third, "--read-only", "--store", store}).exit_code, 2);
   expect_refused(emberkv({"pin", third, "--for", "31d", "--store", store}), {"2592000000000"});
   expect_refused(emberkv({"pin", "00000000000000", "--store", store}), {"00000000000000"});
   EXPECT_TRUE(holder->finish().ok());
@@ -252,6 +256,39 @@ TEST_F(HolderTest, AHolderGoesOnUntilTheLastTalkHasEnded) {
   EXPECT_TRUE(third->finish().ok());
   EXPECT_EQ(*holder->wait(), 0);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "store/holder.sock"));
+}
+
+TEST_F(HolderTest, WhatComesFromItsTerminalEndsItsOwnTalkAndSigtermEndsAll) {
+  const auto holder = start_plain(chat("store", pell_));
+  ASSERT_NE(holder, nullptr);
+  event(*holder, "ready");
+  const auto second = start_plain(chat("store", bram_));
+  ASSERT_NE(second, nullptr);
+  event(*second, "ready");
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_TRUE(second->write(question_ + "\n").ok());
+    event(*second, "turn");
+    if (round > 0) continue;
+    ASSERT_EQ(::kill(holder->pid(), SIGINT), 0);
+  }
+  ASSERT_EQ(::kill(holder->pid(), SIGTERM), 0);
+  EXPECT_EQ(*holder->wait(), 128 + SIGTERM);
+  EXPECT_EQ(*second->wait(), 1);
+  EXPECT_NE(second->errors().find("ended before the command did"), std::string::npos)
+      << second->errors();
+}
+
+TEST_F(HolderTest, AReaderThatGoesAwayFromTheHolderEndsNobodyElsesTalk) {
+  std::string line;
+  for (const std::string& word : chat("store", pell_)) line += "'" + word + "' ";
+  const auto holder = start_plain({"/bin/sh", "-c", line + "| head -n 1"});
+  ASSERT_NE(holder, nullptr);
+  event(*holder, "ready");
+  const auto second = start("store", bram_);
+  ASSERT_NE(second, nullptr);
+  ASSERT_TRUE(holder->write(question_ + "\n").ok());
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(ask(*second, question_).token_ids.empty());
+  EXPECT_TRUE(second->finish().ok());
 }
 
 TEST_F(HolderTest, ATalkWhoseTerminalIsGoneLeavesACutAnswerThatIsFinishedLater) {

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "engine/text/chat_template.h"
-#include "engine/text/text_file.h"
 #include "tools/commands/engine_difference.h"
 #include "tools/commands/exit_code.h"
 #include "tools/commands/line_input.h"
@@ -20,14 +19,6 @@
 
 namespace ember {
 namespace {
-
-Result<std::string> read_system(const ChatOptions& options) {
-  if (options.system) return *options.system;
-  if (!options.system_file) return std::string();
-  EMBER_ASSIGN(std::string text, read_text_file(*options.system_file));
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
-  return text;
-}
 
 TalkOptions talk_options(const ChatOptions& options, const std::string& system) {
   return {.resume = options.resume,
@@ -60,14 +51,21 @@ class ChatEnd {
  public:
   ChatEnd(Holding& holding, LineInput& input) : holding_(holding), input_(input) {
     catch_ends(note_end);
+    // Who reads this talk's answers may go, as `head` does: a write fails, and no other talk ends.
+    std::signal(SIGPIPE, SIG_IGN);
   }
-  ~ChatEnd() { catch_ends(SIG_DFL); }
+  ~ChatEnd() {
+    std::signal(SIGPIPE, SIG_DFL);
+    catch_ends(SIG_DFL);
+  }
 
-  // Asked in every tick. A first signal ends the own talk where others go on; one that ends all
-  // ends the process as it would have without us: the store bears it.
+  // Asked in every tick. What comes from this terminal (^C, its closing) ends the own talk first,
+  // where others go on; SIGTERM, and a second signal, end all, as they would have without us: the
+  // store bears it.
   bool others_go_on(bool own_ended) {
     const int signal = std::exchange(asked_to_end, 0);
-    if (signal != 0 && (own_over_ || own_ended || holding_.talks() == 0)) {
+    const bool own_is_over = own_over_ || own_ended;
+    if (signal != 0 && (signal == SIGTERM || own_is_over || holding_.talks() == 0)) {
       catch_ends(SIG_DFL);
       ::raise(signal);
     }
@@ -96,7 +94,7 @@ class ChatEnd {
 }  // namespace
 
 Result<int> run_chat(const ChatOptions& options, const ForeignCommand& foreign, std::ostream& out) {
-  EMBER_ASSIGN(const std::string system, read_system(options));
+  EMBER_ASSIGN(const std::string system, read_system(options.system));
   Progress progress;
   EMBER_ASSIGN(const std::unique_ptr<Engine> engine,
                open_engine(options.engine, [&progress](std::string_view what, double done) {
@@ -138,16 +136,16 @@ int run_chat_of_other(ChatOptions options, const HolderRequest& request, HolderS
     own.context_tokens = holding.engine().context_tokens();  // never changes
     refused = check_same_engine(own, options.engine, request.folder);
   }
-  if (options.system_file) {
-    options.system_file = path_from(request.folder, *options.system_file);
+  if (std::optional<std::string>& file = options.system.file) {
+    file = path_from(request.folder, *file);
     std::error_code error;
-    if (refused.ok() && !std::filesystem::is_regular_file(*options.system_file, error)) {
+    if (refused.ok() && !std::filesystem::is_regular_file(*file, error)) {
       // Another's pipe could hold this process up, and its /dev/stdin would be ours.
-      refused = {ErrorCode::kInvalidArgument, *options.system_file + ": is no file"};
+      refused = {ErrorCode::kInvalidArgument, *file + ": is no file"};
     }
   }
   const Result<std::string> system =
-      refused.ok() ? read_system(options) : Result<std::string>(refused.error());
+      refused.ok() ? read_system(options.system) : Result<std::string>(refused.error());
   if (!system.ok()) {
     print_error(streams.err(), system.error().message);
     return kExitFailed;

@@ -18,14 +18,14 @@
 #include "service/holder/holder_streams.h"
 #include "tools/commands/engine_flags.h"
 #include "tools/commands/holding.h"
+#include "tools/commands/prompt_source.h"
 
 namespace ember {
 
 struct ChatOptions {
   EngineFlags engine;
   std::optional<std::string> resume;  // a conversation's id, or "last"
-  std::optional<std::string> system;
-  std::optional<std::string> system_file;
+  SystemFlags system;
   uint32_t max_tokens = 256;  // of one answer
   float temperature = 0;
   uint64_t seed = 1;

@@ -44,10 +44,10 @@ using StoreOpener = std::function<Result<std::shared_ptr<StoreReader>>(const Sto
 // The running cache of the process that the command runs in.
 struct LiveCache {
   BlockCache* cache = nullptr;  // to be touched within call() and wait_for()'s `begin` only
-  // Runs a closure on the engine thread. False: it did not, for the process ends.
-  std::function<bool(const std::function<void()>&)> call;
+  // Runs a closure on the engine thread. Errors: why it did not: the process ends, or is too busy.
+  std::function<Status(const std::function<void()>&)> call;
   // Begins something on the engine thread, and waits for its ticket (zero: nothing to wait for).
-  // Errors: the ticket's; kCancelled when the process ends or whoever asked has gone.
+  // Errors: the ticket's; those of call; kCancelled when whoever asked has gone.
   std::function<Status(const std::function<Ticket()>& begin)> wait_for;
 };
 using LiveOpener = std::function<Result<LiveCache>(const StoreChoice&)>;

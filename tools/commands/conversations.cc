@@ -1,13 +1,17 @@
-// Telling the talks that a store keeps.
+// Telling the talks that a store keeps, and writing one down.
 #include "tools/commands/conversations.h"
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <vector>
 
 #include "base/clock.h"
+#include "tools/commands/conversation_form.h"
 #include "tools/commands/exit_code.h"
+#include "tools/commands/output_file.h"
 #include "tools/commands/prefix_text.h"
 #include "tools/commands/text_form.h"
 
@@ -20,10 +24,6 @@ void print_line(const Json& json, std::ostream& out) {
   out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
 }
 
-const char* state_name(TurnState state) {
-  return state == TurnState::kFinished ? "finished" : "cut";
-}
-
 Json head_json(const Conversation& conversation) {
   return {{"conversation", conversation.id},
           {"scope", conversation.scope},
@@ -32,12 +32,6 @@ Json head_json(const Conversation& conversation) {
           {"namespace", conversation.name_space.hex()},
           {"created_unix_us", conversation.created_unix_us},
           {"updated_unix_us", conversation.updated_unix_us}};
-}
-
-uint64_t tokens_of(const Conversation& conversation) {
-  uint64_t tokens = 0;
-  for (const Turn& turn : conversation.turns) tokens += turn.prompt.size() + turn.answer.size();
-  return tokens;
 }
 
 }  // namespace
@@ -72,12 +66,12 @@ Result<int> run_list_conversations(const ListConversationsOptions& options,
     const Conversation& whole = *loaded;
     if (options.json) {
       Json json = head_json(whole);
-      json["tokens"] = tokens_of(whole);
+      json["tokens"] = token_count(whole);
       print_line(json, io.out);
       continue;
     }
     const std::string first = whole.turns.empty() ? "" : whole.turns.front().user;
-    table.add({whole.id, grouped(whole.turns.size()), grouped(tokens_of(whole)),
+    table.add({whole.id, grouped(whole.turns.size()), grouped(token_count(whole)),
                age_text(whole.updated_unix_us, now_us), one_line(whole.template_name, 24),
                one_line(first, 200)});
   }
@@ -98,42 +92,64 @@ Result<int> run_show_conversation(const ShowConversationOptions& options, Comman
   EMBER_ASSIGN(const std::shared_ptr<StoreReader> reader, context.open_reader(options.store));
   EMBER_ASSIGN(const Conversation talk, load_conversation(reader->conversations(), options.id));
   PrefixText text(*reader);
+  if (!options.json) {
+    print_conversation(talk, text, io.out);
+    io.out << std::flush;
+    return kExitOk;
+  }
   Json json = head_json(talk);
   json["system"] = talk.system;
   json["turns"] = Json::array();
-  if (!options.json) {
-    io.out << "conversation " << talk.id << ", begun " << time_text(talk.created_unix_us)
-           << ", last used " << time_text(talk.updated_unix_us) << '\n';
-    if (!talk.system.empty()) io.out << "\nsystem\n" << printable(talk.system) << '\n';
-  }
   for (const Turn& turn : talk.turns) {
+    Json one = {{"user", turn.user},
+                {"state", turn_state_name(turn.state)},
+                {"finish_reason", turn.finish_reason},
+                {"prompt_tokens", turn.prompt.size()},
+                {"answer_tokens", turn.answer.size()},
+                {"seed", turn.seed},
+                {"temperature", turn.temperature},
+                {"max_tokens", turn.max_tokens}};
     const std::optional<std::string> answer = text.of(talk.name_space, turn.answer);
-    if (options.json) {
-      Json one = {{"user", turn.user},
-                  {"state", state_name(turn.state)},
-                  {"finish_reason", turn.finish_reason},
-                  {"prompt_tokens", turn.prompt.size()},
-                  {"answer_tokens", turn.answer.size()},
-                  {"seed", turn.seed},
-                  {"temperature", turn.temperature},
-                  {"max_tokens", turn.max_tokens}};
-      if (answer) one["answer"] = valid_utf8(*answer);
-      if (options.ids) {
-        one["prompt_ids"] = turn.prompt;
-        one["answer_ids"] = turn.answer;
-      }
-      json["turns"].push_back(std::move(one));
-      continue;
+    if (answer) one["answer"] = valid_utf8(*answer);
+    if (options.ids) {
+      one["prompt_ids"] = turn.prompt;
+      one["answer_ids"] = turn.answer;
     }
-    io.out << "\nuser\n" << printable(turn.user) << "\n\nassistant";
-    if (turn.state != TurnState::kFinished) io.out << " (cut: --resume goes on with it)";
-    io.out << '\n'
-           << (answer ? printable(*answer)
-                      : grouped(turn.answer.size()) + " tokens; the store keeps no tokenizer")
-           << '\n';
+    json["turns"].push_back(std::move(one));
   }
-  if (options.json) print_line(json, io.out);
+  print_line(json, io.out);
   io.out << std::flush;
+  return kExitOk;
+}
+
+Result<int> run_export_conversation(const ExportConversationOptions& options,
+                                    CommandContext& context) {
+  CommandIo& io = context.io;
+  EMBER_ASSIGN(const std::shared_ptr<StoreReader> reader, context.open_reader(options.store));
+  EMBER_ASSIGN(const Conversation talk, load_conversation(reader->conversations(), options.id));
+  PrefixText text(*reader);
+  std::ostringstream form;
+  if (options.form == ConversationForm::kText) {
+    print_conversation(talk, text, form);
+  } else {
+    // Its note may be lost: the talk is not.
+    const Result<NamespaceNote> note = reader->name_space(talk.name_space);
+    form << export_json(talk, note.ok() ? *note : NamespaceNote{}, text) << '\n';
+  }
+  if (options.file.empty() || options.file == "-") {
+    io.out << form.str() << std::flush;
+    return kExitOk;
+  }
+  EMBER_ASSIGN(const std::unique_ptr<OutputFile> file, OutputFile::open(options.file, io));
+  EMBER_TRY(file->write(form.str()));
+  EMBER_TRY(file->finish());
+  if (options.json) {
+    print_line({{"conversation", talk.id}, {"file", options.file}, {"turns", talk.turns.size()}},
+               io.out);
+  } else {
+    io.out << options.file << ": conversation " << talk.id << ", " << grouped(talk.turns.size())
+           << " turns" << std::endl;
+  }
   return kExitOk;
 }
 

@@ -27,8 +27,15 @@ Status run_dialogue(Holding& holding, const GenerateOptions& options, std::istre
   EMBER_ASSIGN(const std::unique_ptr<ChatTemplate> chat_template,
                ChatTemplate::choose(engine.tokenizer(), options.engine.template_name,
                                     options.engine.thinking));
-  EMBER_ASSIGN(std::unique_ptr<ChatSession> session,
-               ChatSession::begin(engine, *chat_template, ""));
+  EMBER_ASSIGN(const std::string system, read_system(options.prompt.system));
+  std::unique_ptr<ChatSession> session;
+  ConversationClaim claim;
+  const auto begin_anew = [&]() -> Status {
+    EMBER_ASSIGN(session, ChatSession::begin(engine, *chat_template, system));
+    claim = holding.claim(session->conversation().id);
+    return {};
+  };
+  EMBER_TRY(begin_anew());
   TurnOptions turn;
   turn.max_tokens = options.max_tokens;
   turn.temperature = options.temperature;
@@ -41,7 +48,7 @@ Status run_dialogue(Holding& holding, const GenerateOptions& options, std::istre
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (line == "/exit") break;
     if (line == "/clear") {
-      EMBER_ASSIGN(session, ChatSession::begin(engine, *chat_template, ""));
+      EMBER_TRY(begin_anew());
       continue;
     }
     if (line.empty()) continue;
@@ -49,7 +56,7 @@ Status run_dialogue(Holding& holding, const GenerateOptions& options, std::istre
     if (!answer.ok()) {
       print_error(answer.error().message);
       // Its question stands in the conversation: another one begins.
-      EMBER_ASSIGN(session, ChatSession::begin(engine, *chat_template, ""));
+      EMBER_TRY(begin_anew());
     } else if (options.json) {
       out << turn_json({.outcome = answer->outcome,
                         .answer = answer->answer,

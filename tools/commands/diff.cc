@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/framed_text.h"
 #include "tools/commands/block_filter.h"
 #include "tools/commands/block_tree.h"
 #include "tools/commands/exit_code.h"
@@ -27,11 +28,6 @@ struct Side {
   BlockTree tree;
   std::vector<BlockHash> names;  // by node; zeros: its record cannot be read
 };
-
-void append_text(std::string& out, std::string_view text) {
-  append_value(out, static_cast<uint64_t>(text.size()));
-  out += text;
-}
 
 Result<Side> look(const StoreChoice& choice, CommandContext& context) {
   Side side;

@@ -321,7 +321,7 @@ namespace {
 Status check_files(const ExplainOptions& options, const CommandContext& context) {
   if (context.folder.empty()) return {};
   for (const std::optional<std::string>& file :
-       {options.prompt.prompt_file, options.prompt.messages_file}) {
+       {options.prompt.prompt_file, options.prompt.messages_file, options.prompt.system.file}) {
     std::error_code error;
     if (!file || std::filesystem::is_regular_file(*file, error)) continue;
     return {ErrorCode::kInvalidArgument,

@@ -67,19 +67,24 @@ void print_report(Engine& engine, GenerateReport& report, std::ostream& out) {
 
 Result<PromptTokens> tokens_of(Engine& engine, const PromptSource& source,
                                const EngineFlags& flags) {
-  return tokenize_prompt(engine.tokenizer(), source, flags.template_name, flags.thinking);
+  const EncodeText encode = [&engine](std::string_view text, bool bos) {
+    return engine.encode(text, bos);
+  };
+  return tokenize_prompt(engine.tokenizer(), encode, source, flags.template_name, flags.thinking);
 }
 
 // A prompt a line, in order; blank lines are skipped.
 Status answer_file(Engine& engine, const GenerateOptions& options, const std::string& text,
                    Progress& progress, std::ostream& out) {
+  EMBER_ASSIGN(const std::string system, read_system(options.prompt.system));
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (line.empty()) continue;
     if (!options.json) out << "Prompt: " << line << "\nCompletion: " << std::flush;
     PromptSource source;
-    source.input.messages = {Message{"user", line}};
+    if (options.prompt.system.given()) source.input.messages.push_back(Message{"system", system});
+    source.input.messages.push_back(Message{"user", line});
     EMBER_ASSIGN(PromptTokens prompt, tokens_of(engine, source, options.engine));
     EMBER_ASSIGN(GenerateReport report,
                  answer(engine, options, std::move(prompt.ids), progress, out));

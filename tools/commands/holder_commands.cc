@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "store/tenants.h"
+#include "store/live_view.h"
 #include "tools/commands/block_filter.h"
 #include "tools/commands/exit_code.h"
+#include "tools/commands/stored_prefix.h"
 #include "tools/commands/text_form.h"
 
 namespace ember {
@@ -20,38 +21,13 @@ using Json = nlohmann::ordered_json;
 
 constexpr int64_t kPinForUs = int64_t{3600} * 1'000'000;
 
-struct Prefix {
-  std::vector<TokenId> tokens;
-  std::string scope;
-};
-
-// All tokens from the first block to the end of the one that is named.
-Result<Prefix> prefix_of(const std::string& digits, StoreReader& reader, CommandIo& io) {
-  BlockFilter filter;
-  filter.prefix = digits;
-  if (digits.empty()) {
-    return Error{ErrorCode::kInvalidArgument, "the hash is empty, expected its first digits"};
+size_t pinned_tokens(const StoredPrefix& prefix, const LiveView& view) {
+  const size_t block_tokens = prefix.tokens.size() / prefix.blocks.size();
+  size_t pinned = 0;
+  for (const LiveView::Place& place : view.places(prefix.blocks)) {
+    pinned += place.pinned_until_unix_us != 0 ? block_tokens : 0;
   }
-  EMBER_TRY(check_filter(filter));
-  EMBER_ASSIGN(const BlockTree tree, read_tree(reader, io));
-  EMBER_ASSIGN(const uint32_t end, start_of(tree, digits));
-  if (tree.node(end).tail) {
-    return Error{ErrorCode::kInvalidArgument,
-                 digits + ": is a tail, expected a full block: only these can be pinned"};
-  }
-  Prefix prefix;
-  prefix.scope = tree.scopes()[tree.node(end).scope];
-  for (const uint32_t index : tree.path_to(end)) {
-    if (tree.node(index).orphan) {
-      return Error{ErrorCode::kInvalidArgument, digits +
-                                                    ": cannot be reached: blocks before it are "
-                                                    "not there"};
-    }
-    EMBER_ASSIGN(const std::optional<BlockRecord> record, reader.record(tree.node(index).hash));
-    if (!record) return Error{ErrorCode::kInvalidArgument, digits + ": is no longer there"};
-    prefix.tokens.insert(prefix.tokens.end(), record->tokens.begin(), record->tokens.end());
-  }
-  return prefix;
+  return pinned;
 }
 
 Result<int> set_pin(const StoreChoice& store, const std::string& hash, int64_t for_us, bool json,
@@ -59,15 +35,17 @@ Result<int> set_pin(const StoreChoice& store, const std::string& hash, int64_t f
   CommandIo& io = context.io;
   EMBER_ASSIGN(const LiveCache live, context.open_live(store));
   EMBER_ASSIGN(const std::shared_ptr<StoreReader> reader, context.open_reader(store));
-  EMBER_ASSIGN(const Prefix prefix, prefix_of(hash, *reader, io));
-  RequestScope scope;
-  if (prefix.scope != kSharedScopeName) scope.tenant = prefix.scope;
+  EMBER_ASSIGN(const BlockTree tree, read_tree(*reader, io));
+  EMBER_ASSIGN(const StoredPrefix prefix, stored_prefix(hash, *reader, tree));
   std::optional<Result<size_t>> pinned;
-  const bool ran = live.call([&] { pinned = live.cache->pin(prefix.tokens, for_us, scope); });
-  if (!ran) return Error{ErrorCode::kCancelled, "the process that holds the store ends"};
+  size_t tokens = 0;
+  EMBER_TRY(live.call([&] {
+    if (for_us == 0) tokens = pinned_tokens(prefix, live.cache->live_view());
+    pinned = live.cache->pin(prefix.tokens, for_us, prefix.scope);
+  }));
   if (!pinned->ok()) return pinned->error();
-  const size_t tokens = for_us == 0 ? prefix.tokens.size() : **pinned;
-  if (tokens == 0) {
+  if (for_us != 0) tokens = **pinned;
+  if (tokens == 0 && for_us != 0) {
     return Error{ErrorCode::kInvalidArgument,
                  hash + ": is of another model than the one that the process serves"};
   }
@@ -77,7 +55,9 @@ Result<int> set_pin(const StoreChoice& store, const std::string& hash, int64_t f
                   .dump()
            << std::endl;
   } else if (for_us == 0) {
-    io.out << "unpinned " << grouped(tokens) << " tokens" << std::endl;
+    io.out << (tokens == 0 ? "nothing of it was pinned"
+                           : "unpinned " + grouped(tokens) + " tokens")
+           << std::endl;
   } else {
     io.out << "pinned " << grouped(tokens) << " tokens for "
            << grouped(static_cast<uint64_t>(for_us) / 1'000'000)
@@ -103,7 +83,7 @@ Result<int> run_snapshot(const SnapshotOptions& options, CommandContext& context
   EMBER_TRY(live.wait_for([&live] { return live.cache->sync(); }));
   EMBER_TRY(live.wait_for([&live, &options] { return live.cache->snapshot(options.target); }));
   uint64_t waiting = 0;
-  live.call([&] { waiting = live.cache->stats().waiting_blocks; });
+  EMBER_TRY(live.call([&] { waiting = live.cache->stats().waiting_blocks; }));
   if (waiting > 0) {
     io.err << "emberkv: warning: " << grouped(waiting)
            << " blocks that the disk has not accepted are not in it" << std::endl;

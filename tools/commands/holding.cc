@@ -1,7 +1,8 @@
 // Holding: mailbox and socket, opened after the engine and closed before it.
 #include "tools/commands/holding.h"
 
-#include <algorithm>
+#include <chrono>
+#include <future>
 #include <thread>
 #include <utility>
 
@@ -14,6 +15,7 @@ namespace {
 
 constexpr int64_t kCallPatienceUs = 60'000'000;
 constexpr int64_t kIdleWaitUs = 100'000;
+constexpr std::chrono::milliseconds kWaitSlice{50};
 
 }  // namespace
 
@@ -43,22 +45,32 @@ Holding::~Holding() {
   server_.reset();
 }
 
-bool Holding::call(const std::function<void()>& work) {
+Status Holding::call(const std::function<void()>& work) {
   return mailbox_.call(work, kCallPatienceUs);
 }
 
-ChatSession& Holding::keep(std::unique_ptr<ChatSession> session) {
-  return **sessions_.insert(std::move(session)).first;
+Status Holding::wait_for(const std::function<Ticket()>& begin, const StopAsked& stopped) {
+  const auto ended = std::make_shared<std::promise<Status>>();
+  std::future<Status> status = ended->get_future();
+  EMBER_TRY(call([&] {
+    const Ticket ticket = begin();
+    if (!ticket) return ended->set_value({});
+    engine_.scheduler().watch(ticket,
+                              [ended](const Status& outcome) { ended->set_value(outcome); });
+  }));
+  while (!is_stopped(stopped)) {
+    if (status.wait_for(kWaitSlice) == std::future_status::ready) return status.get();
+  }
+  return {ErrorCode::kCancelled, "cut short"};
+}
+
+ChatSession& Holding::keep(std::unique_ptr<ChatSession> session, ConversationClaim claim) {
+  sessions_.push_back({std::move(claim), std::move(session)});
+  return *sessions_.back().session;
 }
 
 void Holding::let_go(ChatSession& session) {
-  std::erase_if(sessions_, [&session](const auto& kept) { return kept.get() == &session; });
-}
-
-bool Holding::keeps(const std::string& conversation) const {
-  return std::any_of(sessions_.begin(), sessions_.end(), [&conversation](const auto& kept) {
-    return kept->conversation().id == conversation;
-  });
+  std::erase_if(sessions_, [&session](const Kept& kept) { return kept.session.get() == &session; });
 }
 
 void run_beside(Holding& holding, const std::function<void()>& work,

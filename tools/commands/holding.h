@@ -11,14 +11,16 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
+#include "base/stop_asked.h"
 #include "engine/runtime/chat_session.h"
 #include "engine/runtime/engine.h"
 #include "engine/runtime/mailbox.h"
 #include "service/holder/holder_server.h"
+#include "tools/commands/conversation_claims.h"
 #include "tools/commands/engine_flags.h"
 
 namespace ember {
@@ -42,8 +44,12 @@ class Holding {
   const EngineFlags& flags() const { return flags_; }
   const std::string& store() const { return store_; }
 
-  // Runs `work` on the engine thread. False: it did not run, for this process ends.
-  bool call(const std::function<void()>& work);
+  // Runs `work` on the engine thread. Errors: it did not run: kCancelled when this process ends,
+  // kBusy when the engine did not come to it in time. Any thread but the engine's.
+  Status call(const std::function<void()>& work);
+  // Begins something on the engine thread and waits for its ticket (zero: nothing to wait for).
+  // Errors: the ticket's; those of call; kCancelled when `stopped` says so.
+  Status wait_for(const std::function<Ticket()>& begin, const StopAsked& stopped);
   // The engine thread looks anew at what it waits for. Any thread.
   void wake() { static_cast<void>(mailbox_.post([] {})); }
 
@@ -51,12 +57,16 @@ class Holding {
   void set_template(const ChatTemplate* chat_template) { template_ = chat_template; }
   const ChatTemplate* chat_template() const { return template_; }
 
-  // A conversation, from beginning to end; held here so that it goes on the engine thread, whoever
-  // lets it go. All on the engine thread.
-  ChatSession& keep(std::unique_ptr<ChatSession> session);
+  // A conversation with its claim, from beginning to end; held here so that it goes on the engine
+  // thread, whoever lets it go. All on the engine thread.
+  ChatSession& keep(std::unique_ptr<ChatSession> session, ConversationClaim claim);
   void let_go(ChatSession& session);
-  // Whether somebody talks in this conversation: it has one writer.
-  bool keeps(const std::string& conversation) const;
+  // A conversation has one writer: whoever holds what this returns. Null: somebody else is it.
+  // Any thread.
+  ConversationClaim claim(const std::string& conversation) {
+    return claims_->claim(conversation);
+  }
+  bool keeps(const std::string& conversation) const { return claims_->taken(conversation); }
 
   // Talks under way, of others; counted from before their first word to after their last.
   void talk_begins() { ++talks_; }
@@ -73,7 +83,12 @@ class Holding {
   ForeignCommand foreign_;
   std::atomic<const ChatTemplate*> template_{nullptr};
   std::atomic<size_t> talks_{0};
-  std::set<std::unique_ptr<ChatSession>> sessions_;
+  struct Kept {
+    ConversationClaim claim;  // goes last
+    std::unique_ptr<ChatSession> session;
+  };
+  std::vector<Kept> sessions_;
+  const std::shared_ptr<ConversationClaims> claims_ = std::make_shared<ConversationClaims>();
   Mailbox mailbox_;
   std::unique_ptr<HolderServer> server_;
 };

@@ -5,8 +5,10 @@
 // Threads    any
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -16,12 +18,23 @@
 
 namespace ember {
 
-// Exactly one of the three is given.
+// At most one of the two is given.
+struct SystemFlags {
+  std::optional<std::string> text;
+  std::optional<std::string> file;  // without the line ends at its end
+
+  bool given() const { return text || file; }
+};
+// The system message, empty where none is given. Errors: those of reading the file, naming it.
+Result<std::string> read_system(const SystemFlags& flags);
+
+// Exactly one of the first three is given.
 struct PromptFlags {
   std::optional<std::string> messages_file;
   std::optional<std::string> prompt;
   std::optional<std::string> prompt_file;
-  bool chat = false;  // wraps raw text as a user's message
+  bool chat = false;   // wraps raw text as a user's message
+  SystemFlags system;  // before the raw text, which is a user's message then
 };
 
 struct PromptSource {
@@ -37,7 +50,13 @@ struct PromptTokens {
   std::vector<DroppedText> dropped;  // what the template leaves out
 };
 
+// Tokenizer::encode, wherever its tokenizer is.
+using EncodeText = std::function<Result<std::vector<TokenId>>(std::string_view text, bool bos)>;
+
 // Errors: those of the template and the tokenizer.
+Result<PromptTokens> tokenize_prompt(const Tokenizer& tokenizer, const EncodeText& encode,
+                                     const PromptSource& source, const std::string& template_name,
+                                     std::optional<bool> thinking);
 Result<PromptTokens> tokenize_prompt(Tokenizer& tokenizer, const PromptSource& source,
                                      const std::string& template_name,
                                      std::optional<bool> thinking);

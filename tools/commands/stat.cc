@@ -82,7 +82,7 @@ Result<std::vector<Window>> read_windows(const std::string& store) {
   return windows;
 }
 
-Result<StoreSummary> summarise(StoreReader& reader) {
+Result<StoreSummary> summarise(StoreReader& reader, const CommandIo& io) {
   StoreSummary summary;
   std::set<NamespaceHash> namespaces;
   const auto count = [&](const BlockSight& sight) {
@@ -92,9 +92,10 @@ Result<StoreSummary> summarise(StoreReader& reader) {
     summary.stored_bytes += sight.record.stored_bytes();
     summary.hits += sight.touch.hits;
     summary.holes += sight.place.damaged ? 1 : 0;
-    return true;
+    return !io.stopped();
   };
   EMBER_ASSIGN(const StoreReader::Walked walked, reader.walk(count));
+  if (io.stopped()) return Error{ErrorCode::kCancelled, "stopped"};
   EMBER_ASSIGN(const std::vector<Conversation> heads, reader.conversations().list());
   summary.facts = reader.facts();
   const std::string& path = summary.facts.path;
@@ -282,7 +283,7 @@ void print_table(const StoreSummary& summary, CommandIo& io) {
 Result<int> run_stat(const StatOptions& options, CommandContext& context) {
   const Result<StoreSummary> summary = [&]() -> Result<StoreSummary> {
     EMBER_ASSIGN(const std::shared_ptr<StoreReader> reader, context.open_reader(options.store));
-    return summarise(*reader);
+    return summarise(*reader, context.io);
   }();
   if (summary) {
     if (options.json) {

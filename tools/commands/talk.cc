@@ -3,11 +3,12 @@
 
 #include <chrono>
 #include <memory>
-#include <streambuf>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include "tools/commands/bounded_line.h"
 #include "tools/commands/exit_code.h"
 #include "tools/commands/progress.h"
 #include "tools/commands/report.h"
@@ -22,25 +23,20 @@ constexpr size_t kMostLineBytes = size_t{1} << 20;
 constexpr int64_t kLeavePatienceUs = 2'000'000;
 constexpr int64_t kLookUs = 100'000;  // how soon an end is noticed while an answer is computed
 
-Error holder_ends() { return {ErrorCode::kCancelled, "the process that answers is ending"}; }
-
-// On the engine thread.
-Result<std::unique_ptr<ChatSession>> open_session(const TalkOptions& options, Holding& holding) {
-  Engine& engine = holding.engine();
-  const ChatTemplate& chat_template = *holding.chat_template();
-  if (!options.resume) return ChatSession::begin(engine, chat_template, options.system);
-  if (engine.cache().conversations() == nullptr) {
-    const StoreHealth& health = engine.cache().health();
-    return Error{ErrorCode::kInvalidArgument,
-                 "conversation " + *options.resume + " cannot be resumed: the store is " +
-                     std::string(store_state_name(health.state)) +
-                     (health.reason.empty() ? "" : " (" + health.reason + ")")};
-  }
-  EMBER_ASSIGN(std::unique_ptr<ChatSession> session,
-               ChatSession::resume(engine, chat_template, *options.resume));
-  const std::string& id = session->conversation().id;
-  if (!holding.keeps(id)) return session;
-  return Error{ErrorCode::kBusy, "conversation " + id + " is open in another terminal"};
+// Where the conversations lie. Errors: kInvalidArgument where the store cannot be used.
+Result<Conversations*> conversations_of(const std::string& id, Holding& holding) {
+  Result<Conversations*> found = static_cast<Conversations*>(nullptr);
+  EMBER_TRY(holding.call([&] {
+    BlockCache& cache = holding.engine().cache();
+    found = cache.conversations();
+    if (*found != nullptr) return;
+    const StoreHealth& health = cache.health();
+    found = Error{ErrorCode::kInvalidArgument,
+                  "conversation " + id + " cannot be resumed: the store is " +
+                      std::string(store_state_name(health.state)) +
+                      (health.reason.empty() ? "" : " (" + health.reason + ")")};
+  }));
+  return found;
 }
 
 class Talk {
@@ -51,20 +47,30 @@ class Talk {
         holding_(holding),
         progress_(streams.err, streams.progress) {}
   ~Talk() {
-    if (session_ != nullptr) holding_.call([this] { holding_.let_go(*session_); });
+    // Where that cannot be, the session goes with `holding_`.
+    if (session_ != nullptr) {
+      static_cast<void>(holding_.call([this] { holding_.let_go(*session_); }));
+    }
   }
   Talk(const Talk&) = delete;
   Talk& operator=(const Talk&) = delete;
 
-  // Waits a little for a terminal that has just gone to leave the conversation.
   Status open();
   int run();
 
  private:
-  Status try_open();
+  // Reads, checks and tokenises on this thread, and claims the conversation before.
+  struct Claimed {
+    ConversationClaim claim;
+    std::optional<Conversation> conversation;
+  };
+  Result<Claimed> conversation_to_go_on_with();
+  // Waits a little for a terminal that has just gone to leave the conversation.
+  Result<ConversationClaim> claim(const std::string& id);
   bool read_line(std::string& line);
   using Start = std::function<void(const TurnOptions&, ChatSession::TurnDone)>;
   Result<TurnOutcome> turn(const Start& start);
+  Result<TurnOutcome> ask(const std::string& line);
   void print(const TurnFeed::News& news);
   void report(const Result<TurnOutcome>& turn, bool finished_cut_answer);
   bool answers() const { return !unfinished_ && !gone_; }
@@ -83,36 +89,58 @@ class Talk {
   bool gone_ = false;  // the engine answers no more
 };
 
-Status Talk::open() {
+Result<ConversationClaim> Talk::claim(const std::string& id) {
   for (int64_t waited_us = 0;; waited_us += kLookUs) {
-    Status opened = try_open();
-    const bool busy = !opened.ok() && opened.error().code == ErrorCode::kBusy;
-    if (!busy || waited_us >= kLeavePatienceUs || streams_.stopped()) return opened;
+    if (ConversationClaim claim = holding_.claim(id)) return claim;
+    if (waited_us >= kLeavePatienceUs || streams_.stopped()) {
+      return Error{ErrorCode::kInvalidArgument,
+                   "conversation " + id + " is open in another terminal"};
+    }
     std::this_thread::sleep_for(std::chrono::microseconds(kLookUs));
   }
 }
 
-Status Talk::try_open() {
-  Status opened = holder_ends();
+Result<Talk::Claimed> Talk::conversation_to_go_on_with() {
+  if (!options_.resume) return Claimed{};
+  EMBER_ASSIGN(Conversations* const conversations, conversations_of(*options_.resume, holding_));
+  EMBER_ASSIGN(const std::string id, conversation_id(*conversations, *options_.resume));
+  Claimed claimed;
+  EMBER_ASSIGN(claimed.claim, claim(id));
+  EMBER_ASSIGN(claimed.conversation,
+               conversation_to_resume(holding_.engine(), *holding_.chat_template(), *conversations,
+                                      id));
+  return claimed;
+}
+
+Status Talk::open() {
+  EMBER_ASSIGN(Claimed claimed, conversation_to_go_on_with());
+  Status opened;
   std::string first_line;
   std::string cut_question;
-  holding_.call([&] {
-    Result<std::unique_ptr<ChatSession>> session = open_session(options_, holding_);
+  EMBER_TRY(holding_.call([&] {
+    Engine& engine = holding_.engine();
+    const ChatTemplate& chat_template = *holding_.chat_template();
+    Result<std::unique_ptr<ChatSession>> session =
+        claimed.conversation
+            ? ChatSession::resume(engine, chat_template, std::move(*claimed.conversation))
+            : ChatSession::begin(engine, chat_template, options_.system);
     opened = session.ok() ? Status() : session.error();
     if (!session.ok()) return;
-    session_ = &holding_.keep(std::move(session).value());
+    const std::string id = (*session)->conversation().id;
+    if (claimed.claim == nullptr) claimed.claim = holding_.claim(id);
+    session_ = &holding_.keep(std::move(session).value(), std::move(claimed.claim));
     const Conversation& conversation = session_->conversation();
     unfinished_ = session_->has_cut_answer();
     if (unfinished_) cut_question = conversation.turns.back().user;
     first_line = options_.json ? ready_json({.conversation = &conversation,
                                              .resumed = options_.resume.has_value(),
                                              .cut_answer = unfinished_,
-                                             .context_tokens = holding_.engine().context_tokens(),
-                                             .load_us = holding_.engine().load_us(),
-                                             .health = holding_.engine().cache().health()})
+                                             .context_tokens = engine.context_tokens(),
+                                             .load_us = engine.load_us(),
+                                             .health = engine.cache().health()})
                                : "conversation " + conversation.id + ", " +
                                      std::to_string(conversation.turns.size()) + " turns";
-  });
+  }));
   EMBER_TRY(std::move(opened));
   (options_.json ? streams_.out : streams_.err) << first_line << std::endl;
   if (unfinished_ && !options_.json && options_.interactive) {
@@ -121,26 +149,14 @@ Status Talk::try_open() {
   return {};
 }
 
-// Of a stranger's input no more is kept than a question may have.
 bool Talk::read_line(std::string& line) {
-  line.clear();
-  const std::istream::sentry ready(streams_.in, true);  // what waits in `out` is sent first
-  if (!ready) return false;
-  std::streambuf& input = *streams_.in.rdbuf();
-  for (int c = input.sbumpc(); c != '\n'; c = input.sbumpc()) {
-    if (c == std::char_traits<char>::eof()) {
-      streams_.in.setstate(std::ios::eofbit);
-      return !line.empty();
-    }
-    if (line.size() == kMostLineBytes) {
-      failed_ = true;
-      print_error(streams_.err,
-                  "a line of input is longer than " + std::to_string(kMostLineBytes) + " bytes");
-      return false;
-    }
-    line += static_cast<char>(c);
+  const LineEnd end = read_bounded_line(streams_.in, line, kMostLineBytes);
+  if (end == LineEnd::kTooLong) {
+    failed_ = true;
+    print_error(streams_.err,
+                "a line of input is longer than " + std::to_string(kMostLineBytes) + " bytes");
   }
-  return true;
+  return end == LineEnd::kLine;
 }
 
 int Talk::run() {
@@ -156,14 +172,20 @@ int Talk::run() {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (line == "/exit") break;
     if (line.empty()) continue;
-    report(turn([this, &line](const TurnOptions& options, ChatSession::TurnDone done) {
-             session_->start_ask(line, options, std::move(done));
-           }),
-           false);
+    report(ask(line), false);
+    if (!streams_.out) return kExitFailed;  // nobody reads
     // The question stands and its answer failed: only another run can go on with it.
     if (!answers()) return kExitFailed;
   }
   return failed_ && !options_.interactive ? kExitFailed : kExitOk;
+}
+
+// A long question is tokenised on this thread.
+Result<TurnOutcome> Talk::ask(const std::string& line) {
+  EMBER_ASSIGN(std::vector<TokenId> prompt, session_->tokens_of(line));
+  return turn([this, &line, &prompt](const TurnOptions& options, ChatSession::TurnDone done) {
+    session_->start_ask(line, std::move(prompt), options, std::move(done));
+  });
 }
 
 Result<TurnOutcome> Talk::turn(const Start& start) {
@@ -175,20 +197,22 @@ Result<TurnOutcome> Talk::turn(const Start& start) {
   const auto begin = [&] {
     start(options, [feed](const Result<TurnOutcome>& turn) { feed->put_end(turn); });
   };
-  gone_ = !holding_.call(begin);
+  Status asked = holding_.call(begin);
   bool cancelled = false;
-  while (!gone_) {
+  while (asked.ok()) {
     TurnFeed::News news = feed->take(kLookUs);
     print(news);
     if (news.ended) {
-      gone_ = !holding_.call([this] { unfinished_ = session_->has_cut_answer(); });
+      asked = holding_.call([this] { unfinished_ = session_->has_cut_answer(); });
+      gone_ = !asked.ok();
       return *std::move(news.ended);
     }
     if (cancelled || !(streams_.stopped() || !streams_.out)) continue;
     cancelled = true;
-    gone_ = !holding_.call([this] { session_->cancel(); });
+    asked = holding_.call([this] { session_->cancel(); });
   }
-  return holder_ends();
+  gone_ = true;
+  return asked.error();
 }
 
 void Talk::print(const TurnFeed::News& news) {

@@ -39,6 +39,7 @@ class Verifier {
     check_conversations();
     report_.quarantined = reader_.quarantined();
     progress_.show("verifying files", 1);
+    if (io_.stopped()) return {ErrorCode::kCancelled, "stopped"};
     check_files(reader_.verify_files());
     return {};
   }
@@ -145,6 +146,7 @@ class Verifier {
       return;
     }
     for (const Conversation& head : *heads) {
+      if (io_.stopped()) return;
       ++report_.conversations;
       const Result<Conversation> whole = reader_.conversations().load(head.id);
       if (!whole) damage("conversation " + head.id + ": " + whole.error().message);

@@ -47,6 +47,11 @@ class ChatSessionTest : public testing::Test {
     return std::move(turn).value();
   }
 
+  static void start(ChatSession& session, const char* user, const TurnOptions& options,
+                    ChatSession::TurnDone done) {
+    session.start_ask(user, session.tokens_of(user).value(), options, std::move(done));
+  }
+
   TempFolder folder_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<ChatTemplate> template_;
@@ -101,7 +106,7 @@ TEST_F(ChatSessionTest, AFinishedTurnHitsAgainWhereTheTemplateDropsReasoning) {
   const std::vector<Turn>& turns = session->conversation().turns;
   EXPECT_EQ(
       turns[1].prompt,
-      engine_->tokenizer().encode(template_->answer_end() + template_->user_turn(kSecond)).value());
+      engine_->encode(template_->answer_end() + template_->user_turn(kSecond)).value());
 }
 
 TEST_F(ChatSessionTest, ACutAnswerIsFinishedWithTheSameTokens) {
@@ -127,6 +132,30 @@ TEST_F(ChatSessionTest, ACutAnswerIsFinishedWithTheSameTokens) {
   EXPECT_EQ(finished.value().answer, whole.answer);
   EXPECT_EQ(shown, whole.answer);
   EXPECT_FALSE(resumed->has_cut_answer());
+}
+
+TEST_F(ChatSessionTest, AQuestionThatWasStoredAsTextAloneIsAskedWhenItsConversationGoesOn) {
+  open(folder_ / "store");
+  auto session = begin();
+  ask(*session, kFirst);
+  const TurnOutcome second = ask(*session, kSecond);
+  Conversation branch = session->conversation();
+  branch.id = new_conversation_id();
+  Turn question;
+  question.user = kSecond;
+  question.max_tokens = branch.turns[1].max_tokens;
+  branch.turns[1] = question;
+  Conversations& conversations = *engine_->cache().conversations();
+  ASSERT_TRUE(conversations.put_head(branch).ok());
+  for (uint32_t i = 0; i < 2; ++i) {
+    ASSERT_TRUE(conversations.put_turn(branch.id, i, branch.turns[i]).ok());
+  }
+  auto resumed = resume(branch.id);
+  ASSERT_TRUE(resumed->has_cut_answer());
+  const auto finished = resumed->finish_answer({});
+  ASSERT_TRUE(finished.ok()) << finished.error().message;
+  EXPECT_EQ(finished->answer_ids, second.answer_ids);
+  EXPECT_EQ(resumed->conversation().turns[1].prompt, session->conversation().turns[1].prompt);
 }
 
 TEST_F(ChatSessionTest, WithoutAStoreItIsAnsweredAndNotDurable) {
@@ -166,12 +195,12 @@ TEST_F(ChatSessionTest, TwoConversationsAreAnsweredAtOnceAsEachAlone) {
   std::vector<TokenId> seconds;
   size_t drawn_of_both = 0;  // tokens of the second while the first was not done
   TurnOptions options = forty_tokens();
-  one->start_ask(kFirst, options, [&](const Result<TurnOutcome>& turn) {
+  start(*one, kFirst, options, [&](const Result<TurnOutcome>& turn) {
     EXPECT_TRUE(turn.ok() && turn->durable);
     firsts = turn->answer_ids;
   });
   options.on_text = [&](TokenId, std::string_view) { drawn_of_both += firsts.empty() ? 1u : 0u; };
-  other->start_ask(kSecond, options, [&](const Result<TurnOutcome>& turn) {
+  start(*other, kSecond, options, [&](const Result<TurnOutcome>& turn) {
     EXPECT_TRUE(turn.ok() && turn->durable);
     seconds = turn->answer_ids;
   });
@@ -191,7 +220,7 @@ TEST_F(ChatSessionTest, ACancelledTurnIsACutOneAndASessionMayGoInItsMiddle) {
   size_t drawn = 0;
   bool cancelled = false;
   options.on_text = [&](TokenId, std::string_view) { ++drawn; };
-  session->start_ask(kFirst, options, [&](const Result<TurnOutcome>& turn) {
+  start(*session, kFirst, options, [&](const Result<TurnOutcome>& turn) {
     cancelled = !turn.ok() && turn.error().code == ErrorCode::kCancelled;
   });
   engine_->scheduler().run_until([&] { return drawn == 2; });
@@ -201,10 +230,10 @@ TEST_F(ChatSessionTest, ACancelledTurnIsACutOneAndASessionMayGoInItsMiddle) {
 
   // Gone while its question is on the way to the disk, and while its answer is drawn.
   session = begin();
-  session->start_ask(kSecond, options, [](const Result<TurnOutcome>&) { FAIL(); });
+  start(*session, kSecond, options, [](const Result<TurnOutcome>&) { FAIL(); });
   session = begin();
   drawn = 0;
-  session->start_ask(kSecond, options, [](const Result<TurnOutcome>&) { FAIL(); });
+  start(*session, kSecond, options, [](const Result<TurnOutcome>&) { FAIL(); });
   engine_->scheduler().run_until([&] { return drawn == 2; });
   session.reset();
 

@@ -33,12 +33,13 @@ TEST_F(MailboxTest, CallsRunOnTheEngineThreadWhileItServesARequest) {
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&] {
       for (int call = 0; call < 100; ++call) {
-        EXPECT_TRUE(mailbox_.call(
+        const Status called = mailbox_.call(
             [&] {
               EXPECT_EQ(std::this_thread::get_id(), engine_thread);
               ++ran;
             },
-            kPatienceUs));
+            kPatienceUs);
+        EXPECT_TRUE(called.ok());
       }
       ++ended;
     });
@@ -53,13 +54,15 @@ TEST_F(MailboxTest, WhatWasGivenUpNeverRuns) {
   std::atomic<int> ended{0};
   bool ran = false;
   std::thread thread([&] {
-    EXPECT_FALSE(mailbox_.call([&ran] { ran = true; }, 1000));
+    const Status given_up = mailbox_.call([&ran] { ran = true; }, 1000);
+    ASSERT_FALSE(given_up.ok());
+    EXPECT_EQ(given_up.error().code, ErrorCode::kBusy) << "it is slow, and does not end";
     ++ended;
   });
   thread.join();  // nobody ticked
   EXPECT_EQ(ended, 1);
   std::thread other([&] {
-    EXPECT_TRUE(mailbox_.call([] {}, kPatienceUs));
+    EXPECT_TRUE(mailbox_.call([] {}, kPatienceUs).ok());
     ++ended;
   });
   tick_until(ended, 2);
@@ -74,7 +77,9 @@ TEST_F(MailboxTest, ClosingTellsThoseWhoWait) {
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       ++posted;
-      EXPECT_FALSE(mailbox_.call([&ran] { ran = true; }, kPatienceUs));
+      const Status closed = mailbox_.call([&ran] { ran = true; }, kPatienceUs);
+      ASSERT_FALSE(closed.ok());
+      EXPECT_EQ(closed.error().code, ErrorCode::kCancelled);
     });
   }
   while (posted != 4) std::this_thread::yield();

@@ -60,6 +60,56 @@ TEST(SchedulerTest, APrefixThatIsBeingComputedIsComputedOnce) {
   EXPECT_EQ(computed_whole, 1u);
 }
 
+TEST(SchedulerTest, WhatRunsInTheBackgroundGivesWayToARequestAndGoesOnFromThere) {
+  const TempFolder folder;
+  EngineOptions options = small_options(folder / "store");
+  options.chunk_tokens = 32;
+  auto engine = must_open(options);
+  const Request plain = small_request(400, 60, 1);
+  std::vector<Outcome> ended;
+  const auto submit_background = [&] {
+    Request request = plain;
+    request.background = true;
+    request.on_done = [&ended](const Outcome& outcome) { ended.push_back(outcome); };
+    const auto computed = std::make_shared<size_t>(0);
+    request.on_prefill = [computed](size_t now, size_t) { *computed = now; };
+    ASSERT_TRUE(engine->submit(std::move(request)).ok());
+    engine->scheduler().run_until([&] { return *computed >= 128 || !ended.empty(); });
+  };
+  submit_background();
+  ASSERT_TRUE(ended.empty());
+  const Outcome asked = engine->run(small_request(40, 61, 4));
+  EXPECT_TRUE(asked.status.ok());
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_EQ(ended[0].status.error().code, ErrorCode::kBusy);
+  const Foresight foresight = engine->scheduler().foresee(plain.prompt, {});
+  EXPECT_GE(foresight.match.tokens, 128u) << "what it had computed stays";
+  EXPECT_LT(foresight.match.tokens, 399u);
+  EXPECT_GT(foresight.plan.compute_us, 0);
+  submit_background();
+  engine->scheduler().run_until([&] { return ended.size() == 2; });
+  EXPECT_TRUE(ended[1].status.ok());
+  EXPECT_GE(ended[1].restore.total(), foresight.match.tokens / 64 * 64);
+  EXPECT_EQ(engine->scheduler().foresee(plain.prompt, {}).match.tokens, 399u);
+}
+
+TEST(SchedulerTest, ARequestInTheBackgroundWaitsForThoseThatRun) {
+  const TempFolder folder;
+  auto engine = must_open(small_options(folder / "store"));
+  std::vector<char> order;
+  Request first = small_request(30, 62, 20);
+  first.on_done = [&order](const Outcome&) { order.push_back('f'); };
+  Request behind = small_request(30, 63, 1);
+  behind.background = true;
+  behind.on_done = [&order](const Outcome& outcome) {
+    order.push_back(outcome.status.ok() ? 'b' : 'x');
+  };
+  ASSERT_TRUE(engine->submit(std::move(first)).ok());
+  ASSERT_TRUE(engine->submit(std::move(behind)).ok());
+  engine->scheduler().run_until([&] { return order.size() == 2; });
+  EXPECT_EQ(std::string(order.begin(), order.end()), "fb");
+}
+
 TEST(SchedulerTest, ARequestFindsItsTenantsBlocksAndPublishedOnesOnly) {
   const TempFolder folder;
   auto engine = must_open(small_options(folder / "store"));

@@ -46,7 +46,7 @@ class LiveEditsTest : public ::testing::Test {
     LiveEditorCalls calls;
     calls.call = [](const std::function<void()>& work) {
       work();
-      return true;
+      return Status();
     };
     calls.wait_for = [&harness](const std::function<Ticket()>& begin) {
       const Ticket ticket = begin();

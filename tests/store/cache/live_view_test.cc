@@ -128,7 +128,7 @@ TEST_F(LiveViewTest, ReaderOfAnOpenStoreShowsEachBlockOnceWhereverItIs) {
   harness.compute(*chain, later);
   auto reader = open_live_store(harness.cache(), [](const std::function<void()>& work) {
     work();
-    return true;
+    return Status();
   });
   ASSERT_TRUE(reader.ok()) << reader.error().message;
   std::map<BlockHash, int> seen;
@@ -161,12 +161,15 @@ TEST_F(LiveViewTest, ReaderOfACacheThatEndsSaysSoAndDoesNotHang) {
   CacheHarness harness(options(folder / "store"), store_);
   harness.feed(tokens_);
   harness.sync();
-  auto reader =
-      open_live_store(harness.cache(), [](const std::function<void()>&) { return false; });
+  auto reader = open_live_store(harness.cache(), [](const std::function<void()>&) {
+    return Status(ErrorCode::kCancelled, "it is ending");
+  });
   ASSERT_TRUE(reader.ok());
   EXPECT_NE((*reader)->facts().health.find("ending"), std::string::npos);
   EXPECT_FALSE((*reader)->live_stats().has_value());
-  EXPECT_TRUE((*reader)->walk([](const BlockSight&) { return true; }).ok());
+  const auto walked = (*reader)->walk([](const BlockSight&) { return true; });
+  ASSERT_FALSE(walked.ok()) << "a part of the blocks is not taken for all of them";
+  EXPECT_EQ(walked.error().code, ErrorCode::kCancelled);
 }
 
 }  // namespace
