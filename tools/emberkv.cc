@@ -12,7 +12,6 @@
 #include "tools/command_docs.h"
 #include "tools/commands/chat.h"
 #include "tools/commands/exit_code.h"
-#include "tools/commands/forget.h"
 #include "tools/commands/generate.h"
 #include "tools/commands/tokenize.h"
 #include "tools/commands/upgrade.h"
@@ -72,23 +71,6 @@ void define_upgrade(CLI::App& root, UpgradeOptions& options, Action& action) {
   add_json(*app, options.json, "Print one JSON object");
   app->callback(
       [&] { action = [&options] { return exit_code(run_upgrade(options, std::cout)); }; });
-}
-
-void define_forget(CLI::App& root, ForgetOptions& options, Action& action) {
-  CLI::App* app =
-      root.add_subcommand("forget", "Make what a scope left in a store unreadable, for ever");
-  CLI::Option_group* whose = app->add_option_group("Scope", "Exactly one of these");
-  whose->add_option("--scope", options.request.scope, "Whose blocks, tails and conversations")
-      ->type_name("NAME");
-  whose->add_flag("--all", options.request.all, "Those of every scope");
-  whose->require_option(1);
-  app->add_flag("--now", options.request.now, "Also remove the bytes before the command ends");
-  app->add_flag("--dry-run", options.request.dry_run, "Only say what would be forgotten");
-  add_store(*app, options.store, options.encryption);
-  add_size(*app, "--disk-bytes", options.disk_bytes,
-           "Most bytes of the store, as in use (default: as for generate)");
-  add_json(*app, options.json, "Print one JSON object");
-  app->callback([&] { action = [&options] { return exit_code(run_forget(options, std::cout)); }; });
 }
 
 void define_tokenize(CLI::App& root, TokenizeOptions& options, Action& action) {
@@ -156,7 +138,6 @@ int run(int argc, char** argv) {
   GenerateOptions generate;
   WarmOptions warm;
   UpgradeOptions upgrade;
-  ForgetOptions forget;
   ModelCommands model;
   TokenizeOptions tokenize;
   Action action;
@@ -166,7 +147,6 @@ int run(int argc, char** argv) {
   define_warm(root, warm, words, action);
   InspectionCommands inspection(root);
   define_upgrade(root, upgrade, action);
-  define_forget(root, forget, action);
   define_model_commands(root, model, action);
   define_tokenize(root, tokenize, action);
   std::string shell;

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "service/holder/holder_client.h"
+#include "store/edit/live_editor.h"
 #include "store/inspect/live_store.h"
 #include "store/store_directory.h"
 #include "tools/commands/engine_difference.h"
@@ -91,17 +92,38 @@ CommandContext context_of_other(const HolderRequest& request, HolderStreams& str
                        return holding.wait_for(begin, [&streams] { return streams.cancelled(); });
                      }};
   };
+  // Only this process's own store is changed live: what holds another one is not known.
+  const EditorOpener open_editor =
+      [&holding, &streams, call,
+       meant](const StoreChoice& given, uint64_t bytes) -> Result<std::shared_ptr<StoreEditor>> {
+    const StoreChoice choice = meant(given);
+    if (!is_own_store(choice.path, holding)) return edit_at_rest(choice, bytes);
+    const auto cancelled = [&streams] { return streams.cancelled(); };
+    EMBER_ASSIGN(
+        std::unique_ptr<StoreEditor> live,
+        open_live_editor(holding.engine().cache(),
+                         {.call = call,
+                          .wait_for =
+                              [&holding, cancelled](const std::function<Ticket()>& begin) {
+                                return holding.wait_for(begin, cancelled);
+                              },
+                          .cancelled = cancelled}));
+    return std::shared_ptr<StoreEditor>(std::move(live));
+  };
   return {.io = {.in = streams.in(),
                  .out = streams.out(),
                  .err = streams.err(),
                  .width = request.width,
                  .colour = request.colour,
                  .progress = request.progress,
+                 .interactive = request.interactive,
                  .cancelled = [&streams] { return streams.cancelled(); }},
           .open_reader = open_reader,
           .open_live = open_live,
+          .open_editor = open_editor,
           .is_open = [&holding](const std::string& id) { return holding.keeps(id); },
-          .folder = request.folder};
+          .folder = request.folder,
+          .default_store = request.store};
 }
 
 int warm_of_other(const HolderRequest& request, HolderStreams& streams, Holding& holding) {

@@ -13,9 +13,14 @@
 #include "tools/commands/exit_code.h"
 #include "tools/commands/explain.h"
 #include "tools/commands/export.h"
+#include "tools/commands/forget.h"
+#include "tools/commands/gc.h"
 #include "tools/commands/holder_commands.h"
 #include "tools/commands/import.h"
 #include "tools/commands/ls.h"
+#include "tools/commands/quarantine.h"
+#include "tools/commands/repair.h"
+#include "tools/commands/rm.h"
 #include "tools/commands/show.h"
 #include "tools/commands/stat.h"
 #include "tools/commands/tree.h"
@@ -44,6 +49,13 @@ struct InspectionOptions {
   ExportConversationOptions export_conversation;
   RemoveConversationsOptions remove_conversations;
   BranchConversationOptions branch_conversation;
+  RmOptions rm;
+  ForgetOptions forget;
+  GcOptions gc;
+  RepairOptions repair;
+  ListQuarantineOptions list_quarantine;
+  ShowQuarantineOptions show_quarantine;
+  ClearQuarantineOptions clear_quarantine;
 };
 
 namespace {
@@ -75,6 +87,11 @@ void add_place(CLI::App& app, BlockFilter& filter) {
   app.add_option("--scope", filter.scope, "Of one scope: shared, or a tenant's name")
       ->type_name("NAME")
       ->group(kWhich);
+}
+
+void add_consent(CLI::App& app, Consent& consent) {
+  app.add_flag("--yes", consent.yes, "Do it without asking");
+  app.add_flag("--dry-run", consent.dry_run, "Only say what would be done, and change nothing");
 }
 
 void add_filter(CLI::App& app, BlockFilter& filter) {
@@ -113,6 +130,8 @@ InspectionCommands::InspectionCommands(CLI::App& root)
   define_holders(root);
   define_conversations(root);
   define_transfers(root);
+  define_changes(root);
+  define_mending(root);
 }
 
 InspectionCommands::~InspectionCommands() = default;
@@ -361,6 +380,79 @@ void InspectionCommands::define_transfers(CLI::App& root) {
            "Most bytes of the store, as in use (default: as for generate)");
   app->add_flag("--dry-run", in.dry_run, "Only prove it, and say what it would bring");
   on_parse(app, in, run_import);
+}
+
+void InspectionCommands::define_changes(CLI::App& root) {
+  RmOptions& rm = options_->rm;
+  CLI::App* app = add(root, "rm", "Remove blocks, by prefix, conversation, scope or age", rm.store,
+                      rm.json, "Print one JSON object; with --dry-run one more for each block");
+  add_filter(*app, rm.filter);
+  app->add_option("--conversation", rm.conversation,
+                  "A talk, by its id or last: its text, its tails, and the blocks that nobody else "
+                  "shares")
+      ->type_name("ID")
+      ->group(kWhich);
+  app->add_flag("--keep-blocks", rm.keep_blocks, "Of a talk: its text only");
+  add_consent(*app, rm.consent);
+  on_parse(app, rm, run_rm);
+
+  ForgetOptions& forget = options_->forget;
+  app = add(root, "forget", "Make what a scope left in a store unreadable, for ever", forget.store,
+            forget.json, "Print one JSON object");
+  CLI::Option_group* whose = app->add_option_group("Scope", "Exactly one of these");
+  whose->add_option("--scope", forget.request.scope, "Whose blocks, tails and conversations")
+      ->type_name("NAME");
+  whose->add_flag("--all", forget.request.all, "Those of every scope");
+  whose->require_option(1);
+  app->add_flag("--now", forget.request.now, "Also remove the bytes before the command ends");
+  app->add_flag("--dry-run", forget.request.dry_run, "Only say what would be forgotten");
+  add_size(*app, "--disk-bytes", forget.disk_bytes,
+           "Most bytes of the store, as in use (default: enough for what is there)");
+  on_parse(app, forget, run_forget);
+}
+
+void InspectionCommands::define_mending(CLI::App& root) {
+  GcOptions& gc = options_->gc;
+  CLI::App* app = add(root, "gc", "Give back now what would be given back later", gc.store, gc.json,
+                      "Print one JSON object");
+  app->add_flag("--foreign", gc.foreign,
+                "Also blocks of other numerics builds than the one used last");
+  app->add_option("--dead", gc.dead_percent, "Rewrite epochs of which so many per cent are dead")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  add_size(*app, "--disk-bytes", gc.disk_bytes,
+           "Bring the store within this, the blocks first that nobody has used for longest");
+  app->add_flag("--dry-run", gc.dry_run, "Only say what would be done, and change nothing");
+  on_parse(app, gc, run_gc);
+
+  RepairOptions& repair = options_->repair;
+  app = add(root, "repair", "Make a store whole again out of what is left of it", repair.store,
+            repair.json, "Print one JSON object");
+  app->add_flag("--verify", repair.verify, "Also read and prove every block");
+  add_size(*app, "--bytes-per-second", repair.bytes_per_second,
+           "With --verify: most bytes of latents proven a second (default: no limit)");
+  add_size(*app, "--disk-bytes", repair.disk_bytes,
+           "Most bytes of the store, as in use (default: enough for what is there)");
+  app->add_flag("--dry-run", repair.dry_run, "Only say what would be done, and change nothing");
+  on_parse(app, repair, run_repair);
+
+  CLI::App* group = root.add_subcommand("quarantine", "What a store keeps aside as damaged");
+  group->require_subcommand(1);
+  ListQuarantineOptions& list = options_->list_quarantine;
+  app = add(*group, "list", "List records and files, oldest first", list.store, list.json,
+            "Print one JSON object a line");
+  on_parse(app, list, run_list_quarantine);
+  ShowQuarantineOptions& show = options_->show_quarantine;
+  app = add(*group, "show", "Show what is known of one", show.store, show.json,
+            "Print one JSON object");
+  app->add_option("file", show.file, "Its name as listed, or its block's hash")->required();
+  on_parse(app, show, run_show_quarantine);
+  ClearQuarantineOptions& clear = options_->clear_quarantine;
+  app = add(*group, "clear", "Remove all of it, or what is named", clear.store, clear.json,
+            "Print one JSON object");
+  app->add_option("files", clear.files, "Names as listed (default: all)");
+  add_consent(*app, clear.consent);
+  on_parse(app, clear, run_clear_quarantine);
 }
 
 void InspectionCommands::take_paths_from(const std::string& folder) {

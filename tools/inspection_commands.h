@@ -59,6 +59,8 @@ class InspectionCommands {
   void define_conversations(CLI::App& root);
   void define_transfers(CLI::App& root);
   void define_conversation_edits(CLI::App& group);
+  void define_changes(CLI::App& root);
+  void define_mending(CLI::App& root);
 
   std::unique_ptr<InspectionOptions> options_;
   Action action_;

@@ -12,6 +12,8 @@
 #include <system_error>
 #include <utility>
 
+#include "store/ram_plan.h"
+#include "tools/commands/repair.h"
 #include "tools/commands/text_form.h"
 
 namespace ember {
@@ -36,6 +38,13 @@ bool shows_colour() {
 
 }  // namespace
 
+Error with_next_step(const Error& error) {
+  // RocksDB takes a file that is not there for one that the drive does not give.
+  const bool missing = error.message.find("No such file") != std::string::npos;
+  if (error.code != ErrorCode::kCorruption && !missing) return error;
+  return {error.code, error.message + "; " + kRepairIsNext};
+}
+
 Result<std::shared_ptr<StoreReader>> open_at_rest(const StoreChoice& choice) {
   const std::string path = choice.resolved();
   std::error_code error;
@@ -43,7 +52,9 @@ Result<std::shared_ptr<StoreReader>> open_at_rest(const StoreChoice& choice) {
     return Error{ErrorCode::kInvalidArgument,
                  path + ": there is no store yet; chat and generate make one"};
   }
-  EMBER_ASSIGN(std::unique_ptr<StoreReader> reader, open_resting_store(path, choice.encryption));
+  Result<std::unique_ptr<StoreReader>> opened = open_resting_store(path, choice.encryption);
+  if (!opened.ok()) return with_next_step(opened.error());
+  const std::unique_ptr<StoreReader>& reader = *opened;
   const StoreFacts facts = reader->facts();
   if (facts.holder_pid != 0 && !choice.read_only) {
     return Error{ErrorCode::kBusy,
@@ -51,7 +62,22 @@ Result<std::shared_ptr<StoreReader>> open_at_rest(const StoreChoice& choice) {
                      " holds it and does not answer; --read-only shows it as of its last flush, " +
                      time_text(facts.as_of_unix_us)};
   }
-  return std::shared_ptr<StoreReader>(std::move(reader));
+  return std::shared_ptr<StoreReader>(std::move(*opened));
+}
+
+Result<std::shared_ptr<StoreEditor>> edit_at_rest(const StoreChoice& choice, uint64_t disk_bytes) {
+  const std::string path = choice.resolved();
+  if (choice.read_only) {
+    return Error{ErrorCode::kInvalidArgument, path + ": --read-only changes nothing"};
+  }
+  if (disk_bytes == 0) {
+    EMBER_ASSIGN(disk_bytes, default_disk_bytes(path));
+    const uint64_t there = directory_bytes(path);
+    disk_bytes = std::max(disk_bytes, there + there / 2);
+  }
+  EMBER_ASSIGN(std::unique_ptr<StoreEditor> editor,
+               open_resting_editor(path, choice.encryption, disk_bytes));
+  return std::shared_ptr<StoreEditor>(std::move(editor));
 }
 
 Result<LiveCache> no_live_cache(const StoreChoice& choice) {
@@ -66,9 +92,11 @@ CommandContext local_context() {
                  .err = std::cerr,
                  .width = terminal_width(),
                  .colour = shows_colour(),
-                 .progress = ::isatty(STDERR_FILENO) == 1},
+                 .progress = ::isatty(STDERR_FILENO) == 1,
+                 .interactive = ::isatty(STDIN_FILENO) == 1},
           .open_reader = open_at_rest,
-          .open_live = no_live_cache};
+          .open_live = no_live_cache,
+          .open_editor = edit_at_rest};
 }
 
 }  // namespace ember

@@ -22,8 +22,8 @@ namespace ember {
 
 // What to do about a database of blocks that cannot be used; follows the error, which names it.
 inline constexpr const char* kWithoutBlocks =
-    "; requests run without stored blocks: move that folder away, and a new one is made in its "
-    "place; conversations are not in it";
+    "; requests run without stored blocks: emberkv repair saves what is left of them, or move that "
+    "folder away, and a new one is made in its place; conversations are not in it";
 
 struct StoreParts {
   std::unique_ptr<StoreDirectory> directory;  // null in tests with a fake disk

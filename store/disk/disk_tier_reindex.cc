@@ -20,7 +20,9 @@ Status DiskTierImpl::find_faults(RowFaults& faults) {
   rocksdb::ReadOptions options;
   options.verify_checksums = true;
   options.fill_cache = false;
-  const auto kind_of = [](const rocksdb::Iterator& it) { return static_cast<MetaKind>(it.key()[0]); };
+  const auto kind_of = [](const rocksdb::Iterator& it) {
+    return static_cast<MetaKind>(it.key()[0]);
+  };
   std::unique_ptr<rocksdb::Iterator> block(db_->NewIterator(options, meta_));
   std::unique_ptr<rocksdb::Iterator> touch(db_->NewIterator(options, meta_));
   const auto touches_up_to = [&](std::string_view hash, bool last) {

@@ -131,6 +131,41 @@ class LogWalk {
 
 LogVerdict check_log(std::string_view bytes, LogKind kind) { return LogWalk(bytes, kind).run(); }
 
+void each_log_record(std::string_view bytes,
+                     const std::function<void(std::string_view record)>& visit) {
+  std::string whole;
+  bool in_midst = false;
+  size_t at = 0;
+  while (at + kHeaderBytes <= bytes.size()) {
+    const size_t left = kBlockBytes - at % kBlockBytes;
+    if (left < kHeaderBytes) {
+      at += left;
+      continue;
+    }
+    const std::string_view rest = bytes.substr(at, std::min(left, bytes.size() - at));
+    const size_t length = length_of(rest);
+    const auto type = static_cast<uint8_t>(rest[6]);
+    if (kHeaderBytes + length > rest.size() || !proven(rest, length)) {
+      in_midst = false;
+      const size_t next = find_proven_record(bytes.substr(at), true);
+      if (next == std::string_view::npos) return;
+      at += next;
+      continue;
+    }
+    const std::string_view part = rest.substr(kHeaderBytes, length);
+    at += kHeaderBytes + length;
+    const bool begins = type == kFull || type == kFirst;
+    if (begins) whole.clear();
+    in_midst = begins || in_midst;
+    if (!in_midst) continue;
+    whole += part;
+    if (type == kFull || type == kLast) {
+      visit(whole);
+      in_midst = false;
+    }
+  }
+}
+
 LogKind log_kind(std::string_view name) {
   return name.starts_with("MANIFEST-") ? LogKind::kManifest : LogKind::kLog;
 }

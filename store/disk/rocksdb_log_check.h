@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -35,6 +36,11 @@ struct LogVerdict {
 };
 
 LogVerdict check_log(std::string_view bytes, LogKind kind);
+
+// The payload of each whole write, in order. Damaged ones are passed over: the walk goes on with
+// the next right one behind them.
+void each_log_record(std::string_view bytes,
+                     const std::function<void(std::string_view record)>& visit);
 
 // A manifest by its name, else a log.
 LogKind log_kind(std::string_view name);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <istream>
 #include <memory>
@@ -15,6 +16,7 @@
 
 #include "base/result.h"
 #include "store/encryption.h"
+#include "store/store_editor.h"
 #include "store/store_reader.h"
 
 namespace ember {
@@ -26,6 +28,7 @@ struct CommandIo {
   size_t width = 80;                     // columns of the terminal, or what a pipe is given
   bool colour = false;                   // `out` is a terminal that shows it
   bool progress = false;                 // `err` is a terminal: bars are drawn there
+  bool interactive = false;              // `in` is a terminal: somebody can be asked
   std::function<bool()> cancelled = {};  // whoever asked has gone; empty: never
 
   bool stopped() const { return cancelled && cancelled(); }
@@ -40,6 +43,10 @@ struct StoreChoice {
 };
 
 using StoreOpener = std::function<Result<std::shared_ptr<StoreReader>>(const StoreChoice&)>;
+
+// For changes. `disk_bytes`: the store's limit, as it is used with; 0: enough for what is there.
+using EditorOpener =
+    std::function<Result<std::shared_ptr<StoreEditor>>(const StoreChoice&, uint64_t disk_bytes)>;
 
 // The running cache of the process that the command runs in.
 struct LiveCache {
@@ -56,9 +63,15 @@ struct CommandContext {
   CommandIo io;
   StoreOpener open_reader;
   LiveOpener open_live;  // kInvalidArgument where this process does not hold the store
+  EditorOpener open_editor;
   // Whether somebody talks in this conversation; empty: nobody does.
   std::function<bool(const std::string& conversation)> is_open = {};
   std::string folder = {};  // where it was called; empty: where this process is
+  // Of a choice that names none; empty: default_store_path().
+  std::string default_store = {};
+
+  // For what looks at the store's files itself.
+  std::string path_of(const StoreChoice& choice) const;
 };
 
 }  // namespace ember

@@ -14,6 +14,7 @@
 #include "tools/commands/exit_code.h"
 #include "tools/commands/prefix_text.h"
 #include "tools/commands/prompt_match.h"
+#include "tools/commands/repair.h"
 #include "tools/commands/text_form.h"
 
 namespace ember {
@@ -344,6 +345,10 @@ Result<int> run_explain(const ExplainOptions& options, CommandContext& context) 
     print_json(explanation, context.io.out);
   } else {
     print_text(explanation, context.io);
+  }
+  if (tree.walked().unreadable > 0) {
+    context.io.err << "emberkv: warning: " << grouped(tree.walked().unreadable)
+                   << " records of the store cannot be read; " << kRepairIsNext << std::endl;
   }
   return kExitOk;
 }

@@ -1,53 +1,26 @@
-// forget: opens the store alone, forgets, and says what became of the bytes.
+// forget: opens the store for changes, forgets, and says what became of the bytes.
 #include "tools/commands/forget.h"
 
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/bytes.h"
-#include "store/disk_plan.h"
-#include "store/ram_plan.h"
-#include "store/store_reader.h"
-#include "tools/commands/engine_flags.h"
 #include "tools/commands/exit_code.h"
 
 namespace ember {
 namespace {
 
-constexpr uint64_t kMemtableBytes = 8u << 20;
-constexpr uint64_t kCacheBytes = 8u << 20;
-
-Result<ForgetReport> look_only(const std::string& path, const ForgetOptions& options) {
-  EMBER_ASSIGN(const RestingParts view, RestingParts::open(path, options.encryption));
-  return forget_scope(view.directory.get(), *view.disk, view.conversations.get(), options.request);
-}
-
-Result<ForgetReport> forget(const std::string& path, const ForgetOptions& options) {
-  // First whether there is one: opening to write would make it.
-  EMBER_TRY(RestingParts::open(path, options.encryption));
-  EMBER_ASSIGN(const std::unique_ptr<StoreDirectory> directory,
-               StoreDirectory::open(path, options.encryption));
-  if (directory->read_only()) {
-    return Error{ErrorCode::kIo, "nothing can be forgotten: " + why_not_writable(path)};
+Result<ForgetReport> forget(const ForgetOptions& options, CommandContext& context) {
+  // At rest looking needs no lock.
+  if (options.request.dry_run && !context.open_live(options.store).ok()) {
+    EMBER_ASSIGN(const RestingParts view,
+                 RestingParts::open(options.store.resolved(), options.store.encryption));
+    return forget_scope(view.directory.get(), *view.disk, view.conversations.get(),
+                        options.request);
   }
-  uint64_t disk_bytes = options.disk_bytes;
-  if (disk_bytes == 0) {
-    EMBER_ASSIGN(disk_bytes, default_disk_bytes(path));
-  }
-  EMBER_ASSIGN(const DiskPlan plan, plan_disk(disk_bytes));
-  DiskTierOptions disk_options;
-  disk_options.directory = path + "/blocks";
-  disk_options.limit_bytes = plan.blocks_bytes;
-  disk_options.memtable_bytes = kMemtableBytes;
-  disk_options.block_cache_bytes = kCacheBytes;
-  disk_options.sealer = directory->sealer();
-  EMBER_ASSIGN(const std::unique_ptr<DiskTier> disk, DiskTier::open(disk_options));
-  ConversationsOptions turns_options;
-  turns_options.directory = path + "/conversations";
-  turns_options.limit_bytes = plan.conversations_bytes;
-  turns_options.sealer = directory->sealer();
-  EMBER_ASSIGN(const std::unique_ptr<Conversations> turns, Conversations::open(turns_options));
-  return forget_scope(directory.get(), *disk, turns.get(), options.request);
+  EMBER_ASSIGN(const std::shared_ptr<StoreEditor> editor,
+               context.open_editor(options.store, options.disk_bytes));
+  return editor->forget(options.request);
 }
 
 std::string fate_of_the_bytes(const ForgetReport& report, const ForgetRequest& request) {
@@ -84,14 +57,12 @@ void print_text(const ForgetReport& report, const ForgetRequest& request, std::o
 
 }  // namespace
 
-Result<int> run_forget(const ForgetOptions& options, std::ostream& out) {
-  const std::string path = options.store.empty() ? default_store_path() : options.store;
-  EMBER_ASSIGN(const ForgetReport report,
-               options.request.dry_run ? look_only(path, options) : forget(path, options));
+Result<int> run_forget(const ForgetOptions& options, CommandContext& context) {
+  EMBER_ASSIGN(const ForgetReport report, forget(options, context));
   if (options.json) {
-    print_json(report, options.request, out);
+    print_json(report, options.request, context.io.out);
   } else {
-    print_text(report, options.request, out);
+    print_text(report, options.request, context.io.out);
   }
   return report.reason.empty() ? kExitOk : kExitFailed;
 }

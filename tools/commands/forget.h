@@ -1,30 +1,27 @@
 // forget: makes what a scope left in a store unreadable, and on request removes its bytes.
 //
-// Journey    store/forget.h <- [forget] <- command line
-// Invariant  nothing is changed with --dry-run, nor while another process holds the store
-// Threads    main
+// Journey    store/forget.h, store_editor <- [forget] <- command line, rm --scope
+// Invariant  nothing is changed with --dry-run
+// Threads    the command's
 #pragma once
 
 #include <cstdint>
-#include <ostream>
-#include <string>
 
 #include "base/result.h"
-#include "store/encryption.h"
 #include "store/forget.h"
+#include "tools/commands/command_context.h"
 
 namespace ember {
 
 struct ForgetOptions {
-  std::string store;  // empty: default_store_path()
-  EncryptionOptions encryption;
-  uint64_t disk_bytes = 0;  // 0: default_disk_bytes()
+  StoreChoice store;
+  uint64_t disk_bytes = 0;  // 0: enough for what is there
   ForgetRequest request;
   bool json = false;
 };
 
 // Exit code 1 when bytes stay although --now was given. Errors: those of opening the store and of
-// forget_scope.
-Result<int> run_forget(const ForgetOptions& options, std::ostream& out);
+// forget_scope; kBusy in a process where requests run.
+Result<int> run_forget(const ForgetOptions& options, CommandContext& context);
 
 }  // namespace ember

@@ -17,6 +17,7 @@
 #include "store/access_log.h"
 #include "tools/commands/engine_flags.h"
 #include "tools/commands/exit_code.h"
+#include "tools/commands/repair.h"
 #include "tools/commands/text_form.h"
 
 namespace ember {
@@ -57,6 +58,10 @@ struct StoreSummary {
   uint64_t quarantined = 0;
   uint64_t quarantine_bytes = 0;
 
+  // Records or rows are hidden by damage (the tier's own words).
+  bool is_damaged() const {
+    return unreadable_records > 0 || facts.health.find("unreadable") != std::string::npos;
+  }
   double ratio() const {
     return stored_bytes == 0 ? 0
                              : static_cast<double>(raw_bytes) / static_cast<double>(stored_bytes);
@@ -180,6 +185,7 @@ void print_json(const StoreSummary& summary, std::ostream& out) {
                {"quarantined", summary.quarantined},
                {"quarantine_bytes", summary.quarantine_bytes},
                {"health", facts.health}};
+  if (summary.is_damaged()) json["next"] = kRepairIsNext;
   for (const Window& window : summary.windows) {
     Json restored;
     for (size_t i = 0; i < kTierCount; ++i) {
@@ -275,6 +281,7 @@ void print_table(const StoreSummary& summary, CommandIo& io) {
                               " of " + grouped(window.tokens) + " tokens restored");
   }
   if (summary.live) print_live(*summary.live, rows);
+  if (summary.is_damaged()) rows.row("next", kRepairIsNext);
   io.out << std::flush;
 }
 

@@ -2,20 +2,18 @@
 #include "tools/commands/verify.h"
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <span>
-#include <thread>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/prng.h"
-#include "prefix_index/block_hash.h"
+#include "tools/commands/block_proof.h"
 #include "tools/commands/engine_flags.h"
 #include "tools/commands/exit_code.h"
 #include "tools/commands/progress.h"
+#include "tools/commands/repair.h"
 #include "tools/commands/text_form.h"
 
 namespace ember {
@@ -23,12 +21,16 @@ namespace {
 
 // Most damages that are listed one by one; all are counted.
 constexpr size_t kMostDetails = 100;
-constexpr int64_t kPaceSliceUs = 100'000;
 
 class Verifier {
  public:
   Verifier(const VerifyOptions& options, StoreReader& reader, CommandIo& io, VerifyReport& report)
-      : options_(options), reader_(reader), io_(io), report_(report), progress_(io) {}
+      : options_(options),
+        reader_(reader),
+        io_(io),
+        report_(report),
+        progress_(io),
+        proof_(reader, io, options.bytes_per_second) {}
 
   Status run() {
     const Result<BlockTree> tree = read_tree(reader_, io_);
@@ -69,7 +71,6 @@ class Verifier {
       report_.damaged += unreadable - 1;
     }
     EMBER_ASSIGN(const std::vector<uint32_t> blocks, chosen(tree));
-    const int64_t began_us = system_clock().now_us();
     for (const uint32_t index : blocks) {
       if (io_.stopped()) return {ErrorCode::kCancelled, "stopped"};
       const BlockNode& node = tree.node(index);
@@ -80,21 +81,8 @@ class Verifier {
       if (!record.ok()) damage("block " + node.hash.hex() + ": " + record.error().message);
       // One that was evicted since then is not there to be wrong.
       if (record.ok() && *record) check_block(**record, node);
-      keep_pace(began_us);
     }
     return {};
-  }
-
-  void keep_pace(int64_t began_us) const {
-    if (options_.bytes_per_second == 0) return;
-    const double due_us = static_cast<double>(report_.raw_bytes) * 1e6 /
-                          static_cast<double>(options_.bytes_per_second);
-    const int64_t ahead_us = static_cast<int64_t>(due_us) - (system_clock().now_us() - began_us);
-    const int64_t until_us = system_clock().now_us() + ahead_us;
-    while (!io_.stopped() && system_clock().now_us() < until_us) {
-      const int64_t left_us = until_us - system_clock().now_us();
-      std::this_thread::sleep_for(std::chrono::microseconds(std::min(left_us, kPaceSliceUs)));
-    }
   }
 
   void damage(std::string what) {
@@ -104,39 +92,16 @@ class Verifier {
 
   void check_block(const BlockRecord& record, const BlockNode& node) {
     const std::string name = (record.tail ? "tail " : "block ") + record.hash.hex();
-    const BlockHasher hasher(reader_.secret(), record.name_space, record.scope);
-    bool good = true;
-    if (hasher.next(record.parent, record.tokens) != record.hash) {
-      good = false;
-      damage(name + ": its hash is not that of its parent and tokens");
-    } else if (record.parent != hasher.root() && node.orphan) {
-      ++report_.unreachable;
+    const Status proven = proof_.prove(record);
+    report_.groups = proof_.groups();
+    report_.raw_bytes = proof_.raw_bytes();
+    if (!proven.ok() && proven.error().code == ErrorCode::kBusy) {
+      ++report_.passed_over;
+    } else if (!proven.ok()) {
+      damage(name + ": " + proven.error().message);
     }
-    std::string raw;
-    for (uint32_t group = 0; group < record.groups.size(); ++group) {
-      ++report_.groups;
-      raw.resize(record.groups[group].raw_bytes);
-      report_.raw_bytes += raw.size();
-      const Status status =
-          reader_.read_group(record, group, std::as_writable_bytes(std::span<char>(raw)));
-      if (status.ok()) continue;
-      if (status.error().code == ErrorCode::kBusy || has_changed(record)) {
-        ++report_.passed_over;
-        return;
-      }
-      if (good) damage(name + " group " + std::to_string(group) + ": " + status.error().message);
-      good = false;
-    }
-  }
-
-  // Beside a running process a block may go, or be put elsewhere, while it is read.
-  bool has_changed(const BlockRecord& record) {
-    if (record.tail) {
-      const auto found = reader_.conversations().read_tail_as_found(record.hash);
-      return found.ok() && !*found;
-    }
-    const Result<std::optional<BlockRecord>> now = reader_.record(record.hash);
-    return now.ok() && (!*now || (*now)->epoch != record.epoch);
+    if (node.orphan) ++report_.unreachable;
+    if (is_hole(record)) ++report_.holes;
   }
 
   void check_conversations() {
@@ -166,6 +131,7 @@ class Verifier {
   CommandIo& io_;
   VerifyReport& report_;
   Progress progress_;
+  BlockProof proof_;
 };
 
 void print_json(const VerifyReport& report, std::ostream& out) {
@@ -177,6 +143,7 @@ void print_json(const VerifyReport& report, std::ostream& out) {
                                  {"unreadable_files", report.unreadable_files.size()},
                                  {"conversations", report.conversations},
                                  {"unreachable", report.unreachable},
+                                 {"holes", report.holes},
                                  {"passed_over", report.passed_over},
                                  {"quarantined", report.quarantined.size()},
                                  {"unreadable_file_names", report.unreadable_files},
@@ -206,6 +173,7 @@ void print_text(const VerifyReport& report, std::ostream& out) {
       << " groups, " << report.conversations << " conversations, " << report.damaged << " damaged, "
       << report.unreadable_files.size() << " unreadable files, " << report.unreachable
       << " unreachable, " << report.quarantined.size() << " in quarantine";
+  if (report.holes > 0) out << ", " << report.holes << " holes (computed anew when asked for)";
   if (report.passed_over > 0) out << ", " << report.passed_over << " passed over (they changed)";
   out << std::endl;
 }
@@ -231,7 +199,11 @@ Result<int> run_verify(const VerifyOptions& options, CommandContext& context) {
   } else if (report.reason.empty()) {
     print_text(report, io.out);
   }
-  if (!report.reason.empty()) print_error(io.err, report.reason);
+  if (!report.reason.empty()) {
+    print_error(io.err, report.reason);
+  } else if (!report.good()) {
+    print_error(io.err, kRepairIsNext);
+  }
   return report.good() ? kExitOk : kExitFailed;
 }
 

@@ -30,6 +30,7 @@ struct VerifyReport {
   uint64_t blocks = 0;         // block and tail records read
   uint64_t groups = 0;         // layer groups read, decoded and compared with their checksums
   uint64_t raw_bytes = 0;      // that were proven
+  uint64_t holes = 0;          // records that gave up their groups, for the sake of what is below
   uint64_t passed_over = 0;    // changed or went while they were read, beside a running process
   uint64_t conversations = 0;  // loaded whole
   uint64_t damaged = 0;        // records, blocks and conversations that are not what was written

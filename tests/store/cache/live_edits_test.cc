@@ -27,7 +27,8 @@ class LiveEditsTest : public ::testing::Test {
     return options;
   }
   // A chain's blocks and its tail, the last first.
-  static std::vector<EraseItem> items_of(CacheHarness& harness, const std::vector<TokenId>& tokens) {
+  static std::vector<EraseItem> items_of(CacheHarness& harness,
+                                         const std::vector<TokenId>& tokens) {
     std::vector<EraseItem> items;
     for (const BlockCache::Row& row : harness.cache().rows()) {
       const size_t from = row.position * kSpan;
