@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "base/check.h"
-#include "bench/svg.h"
+#include "tools/plot/svg.h"
 
 namespace ember {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/prng.h"
-#include "bench/line_plot.h"
+#include "tools/plot/line_plot.h"
 #include "engine/runtime/engine.h"
 #include "tests/support/temp_folder.h"
 

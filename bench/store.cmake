@@ -8,9 +8,8 @@ if(EMBER_TESTS)
 endif()
 ember_bench(replay
   FILES ${CMAKE_CURRENT_LIST_DIR}/replay/main.cc ${CMAKE_CURRENT_LIST_DIR}/replay/replay.cc
-        ${CMAKE_CURRENT_LIST_DIR}/replay/trace.cc
-  DEPS ember_store
-  LIBRARIES CLI11::CLI11 nlohmann_json::nlohmann_json PkgConfig::zlib)
+  DEPS ember_replay
+  LIBRARIES CLI11::CLI11 nlohmann_json::nlohmann_json)
 ember_bench(disk_bench
   FILES ${CMAKE_CURRENT_LIST_DIR}/disk_bench.cc ${CMAKE_CURRENT_LIST_DIR}/raw_drive.cc
   DEPS ember_store)

@@ -33,7 +33,8 @@ foreach(folder base prefix_index kernels store)
     PATTERN "store/cache" EXCLUDE
     PATTERN "store/codec" EXCLUDE
     PATTERN "store/disk" EXCLUDE
-    PATTERN "store/transfer" EXCLUDE)
+    PATTERN "store/transfer" EXCLUDE
+    PATTERN "store/replay" EXCLUDE)
 endforeach()
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/emberkvConfig.cmake.in
   ${PROJECT_BINARY_DIR}/emberkvConfig.cmake INSTALL_DESTINATION ${emberkv_config})

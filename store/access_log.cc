@@ -2,9 +2,10 @@
 #include "store/access_log.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <system_error>
 
 #include "base/bytes.h"
 
@@ -12,10 +13,10 @@ namespace ember {
 namespace {
 
 constexpr uint32_t kLogMagic = 0x4c414d45;  // "EMAL"
-constexpr uint32_t kLogVersion = 1;
+constexpr uint32_t kLogVersion = 2;
 constexpr size_t kHeaderBytes = 8;
 constexpr size_t kMostNameBytes = 256;  // of a scope or a conversation
-constexpr size_t kFixedBytes = 8 + 4 + 4 * kTierCount + 2 + 2 + 2 + 4 + 4;
+constexpr size_t kFixedBytes = 8 + 4 + 4 + 4 * kTierCount + 2 + 2 + 2 + 4 + 4;
 constexpr size_t kMostPayload =
     kFixedBytes + 2 * kMostNameBytes + kMostAccessBlocks * sizeof(BlockHash);
 
@@ -38,6 +39,13 @@ bool read_name(ByteReader& reader, std::string& name) {
   if (bytes > kMostNameBytes) return false;
   name = std::string(reader.read_bytes(bytes));
   return true;
+}
+
+auto file_source(std::ifstream& file) {
+  return [&file](char* to, size_t bytes) {
+    file.read(to, static_cast<std::streamsize>(bytes));
+    return static_cast<size_t>(file.gcount()) == bytes;
+  };
 }
 
 }  // namespace
@@ -67,6 +75,7 @@ std::string AccessFrames::encode(AccessEntry entry) {
   std::string payload;
   append_value(payload, entry.unix_us);
   append_value(payload, entry.tokens);
+  append_value(payload, entry.prompt_tokens);
   for (const uint32_t tokens : entry.restored_tokens) append_value(payload, tokens);
   append_name(payload, entry.scope);
   append_name(payload, entry.conversation);
@@ -88,6 +97,7 @@ bool AccessFrames::decode_payload(std::string_view payload, AccessFrames& earlie
   ByteReader reader(payload);
   entry.unix_us = reader.read<int64_t>();
   entry.tokens = reader.read<uint32_t>();
+  entry.prompt_tokens = reader.read<uint32_t>();
   for (uint32_t& tokens : entry.restored_tokens) tokens = reader.read<uint32_t>();
   if (!read_name(reader, entry.scope) || !read_name(reader, entry.conversation)) return false;
   const auto back = reader.read<uint16_t>();
@@ -112,28 +122,53 @@ Result<std::vector<AccessEntry>> AccessFrames::decode(std::string_view bytes) {
 }
 
 Status AccessFrames::decode(std::string_view bytes, const Visitor& visit) {
-  if (bytes.size() < kHeaderBytes) return {};  // cut short while it was begun
-  ByteReader head(bytes.substr(0, kHeaderBytes));
-  if (head.read<uint32_t>() != kLogMagic) {
+  UnfinishedAccessLog read;
+  return decode_from(
+      [&bytes](char* to, size_t count) {
+        if (bytes.size() < count) return false;
+        std::memcpy(to, bytes.data(), count);
+        bytes.remove_prefix(count);
+        return true;
+      },
+      visit, read);
+}
+
+std::optional<UnfinishedAccessLog> AccessFrames::go_on(const std::string& path) {
+  UnfinishedAccessLog read;
+  std::ifstream file(path, std::ios::binary);
+  const Status decoded = decode_from(file_source(file), [](const AccessEntry&) {}, read);
+  if (!decoded.ok() || read.bytes == 0 || file.bad()) return std::nullopt;
+  return read;
+}
+
+Status AccessFrames::decode_from(const Source& source, const Visitor& visit,
+                                 UnfinishedAccessLog& read) {
+  std::array<char, kHeaderBytes> header;
+  if (!source(header.data(), header.size())) return {};  // cut short while it was begun
+  if (load_unaligned<uint32_t>(header.data()) != kLogMagic) {
     return {ErrorCode::kCorruption, "access log: it does not begin with EMAL"};
   }
-  if (const auto version = head.read<uint32_t>(); version != kLogVersion) {
+  const auto version = load_unaligned<uint32_t>(header.data() + sizeof(kLogMagic));
+  if (version != kLogVersion) {
     return {ErrorCode::kUnsupported, "access log: format version " + std::to_string(version) +
                                          ", this program reads " + std::to_string(kLogVersion)};
   }
-  bytes.remove_prefix(kHeaderBytes);
-  AccessFrames earlier;
-  while (bytes.size() >= sizeof(uint32_t)) {
-    const auto length = load_unaligned<uint32_t>(bytes.data());
-    bytes.remove_prefix(sizeof(uint32_t));
-    if (length > kMostPayload || bytes.size() < length + sizeof(uint64_t)) break;
-    const std::string_view payload = bytes.substr(0, length);
-    if (checksum64(as_bytes(payload)) != load_unaligned<uint64_t>(bytes.data() + length)) break;
+  read.bytes = header.size();
+  std::string payload;
+  while (true) {
+    std::array<char, sizeof(uint32_t)> length_bytes;
+    if (!source(length_bytes.data(), length_bytes.size())) break;
+    const auto length = load_unaligned<uint32_t>(length_bytes.data());
+    if (length > kMostPayload) break;
+    payload.resize(length);
+    std::array<char, sizeof(uint64_t)> checksum;
+    if (!source(payload.data(), length) || !source(checksum.data(), checksum.size())) break;
+    if (checksum64(as_bytes(payload)) != load_unaligned<uint64_t>(checksum.data())) break;
     AccessEntry entry;
-    if (!decode_payload(payload, earlier, entry)) break;
-    earlier.remember(entry.blocks);
+    if (!decode_payload(payload, read.frames, entry)) break;
+    read.frames.remember(entry.blocks);
+    read.bytes += length_bytes.size() + length + checksum.size();
     visit(std::move(entry));
-    bytes.remove_prefix(length + sizeof(uint64_t));
   }
   return {};
 }
@@ -141,15 +176,27 @@ Status AccessFrames::decode(std::string_view bytes, const Visitor& visit) {
 std::string access_log_folder(const std::string& store) { return store + "/access_log"; }
 
 Status visit_access_log(const std::string& store, const AccessFrames::Visitor& visit) {
+  // Both are open before one is read: a holder that turns the ring meanwhile hides neither.
+  struct Open {
+    std::string path;
+    std::ifstream file;
+  };
+  std::vector<Open> files;
   for (const char* name : {kAccessLogBefore, kAccessLogNow}) {
     const std::string path = access_log_folder(store) + "/" + name;
-    std::error_code absent;
-    if (!std::filesystem::exists(path, absent)) continue;
     std::ifstream file(path, std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-    if (!file) return {ErrorCode::kIo, path + ": cannot be read"};
-    const Status decoded = AccessFrames::decode(bytes, visit);
-    if (!decoded.ok()) return {decoded.error().code, path + ": " + decoded.error().message};
+    std::error_code absent;
+    if (file) {
+      files.push_back({path, std::move(file)});
+    } else if (std::filesystem::exists(path, absent)) {
+      return {ErrorCode::kIo, path + ": cannot be read"};
+    }
+  }
+  for (Open& open : files) {
+    UnfinishedAccessLog read;
+    const Status decoded = AccessFrames::decode_from(file_source(open.file), visit, read);
+    if (!decoded.ok()) return {decoded.error().code, open.path + ": " + decoded.error().message};
+    if (open.file.bad()) return {ErrorCode::kIo, open.path + ": cannot be read to its end"};
   }
   return {};
 }

@@ -15,6 +15,7 @@
 //   payload                        bytes
 //     time (us since 1970)           8
 //     prompt and answer tokens       4   committed when the request ended
+//     prompt tokens                  4   of those, what was looked up
 //     restored tokens                4 for each tier, device first
 //     scope length s                 2, then s bytes ("shared" or the tenant)
 //     conversation length c          2   then c bytes (its id, or none)
@@ -27,6 +28,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,7 +41,8 @@ namespace ember {
 
 struct AccessEntry {
   int64_t unix_us = 0;
-  uint32_t tokens = 0;
+  uint32_t tokens = 0;         // of prompt and answer
+  uint32_t prompt_tokens = 0;  // the rest was computed token by token, and never looked up
   std::array<uint32_t, kTierCount> restored_tokens{};
   std::string scope;
   std::string conversation;       // its id; empty: of none
@@ -49,6 +52,8 @@ struct AccessEntry {
 
 // Blocks of one entry; a longer chain is logged by its first ones.
 inline constexpr size_t kMostAccessBlocks = 1u << 14;
+
+struct UnfinishedAccessLog;
 
 // Writes and reads frames in order: both sides remember the latest entries, so that what requests
 // have in common is written once.
@@ -63,16 +68,29 @@ class AccessFrames {
   // The same, one by one: what they share is copied for each, so all together may be large.
   using Visitor = std::function<void(AccessEntry)>;
   static Status decode(std::string_view bytes, const Visitor& visit);
+  // A file as a later process goes on with it; nothing: it is no log of this version.
+  static std::optional<UnfinishedAccessLog> go_on(const std::string& path);
 
  private:
+  friend Status visit_access_log(const std::string& store, const Visitor& visit);
   static constexpr size_t kWindow = 64;
+  // Exactly so many bytes more of a file, or false: there are fewer.
+  using Source = std::function<bool(char* to, size_t bytes)>;
+  static Status decode_from(const Source& source, const Visitor& visit,
+                            UnfinishedAccessLog& read);
   void remember(const std::vector<BlockHash>& blocks);
   static bool decode_payload(std::string_view payload, AccessFrames& earlier, AccessEntry& entry);
 
   std::deque<std::vector<BlockHash>> window_;  // the latest at the back
 };
 
-// Everything that is in a store's log, the oldest first. A store without one gives nothing.
+struct UnfinishedAccessLog {
+  AccessFrames frames;  // that know the file's latest entries
+  uint64_t bytes = 0;   // up to the first frame that is not whole and right
+};
+
+// Everything that is in a store's log, the oldest first, also while its holder writes. A store
+// without one gives nothing. Memory of visiting: a frame and the latest entries.
 // Errors: kIo; as decode.
 Result<std::vector<AccessEntry>> read_access_log(const std::string& store);
 Status visit_access_log(const std::string& store, const AccessFrames::Visitor& visit);

@@ -60,6 +60,13 @@ struct StoreFacts {
   std::string health;  // "ok", or what does not work, in one line
 };
 
+// With what a store was last held, as its holder wrote it down.
+struct StoreLimits {
+  uint64_t blocks_bytes = 0;  // the share of --disk-bytes that blocks have (store/disk_plan.h)
+  uint64_t full_blocks = 0;   // that it held when it was full; 0: it never was
+  EvictionPolicy eviction = EvictionPolicy::kAuto;
+};
+
 class StoreReader {
  public:
   virtual ~StoreReader() = default;
@@ -96,6 +103,8 @@ class StoreReader {
   virtual DiskTierStats disk_stats() = 0;
   // From the oldest on (DiskTier::epochs).
   virtual std::vector<DiskTier::EpochUse> epochs() { return {}; }
+  // Nothing: it was never written down, as under leaf_lru, or cannot be read.
+  virtual std::optional<StoreLimits> limits() { return std::nullopt; }
   // RocksDB's own checks; the files that cannot be read. Errors: kIo, kCorruption.
   virtual Result<std::vector<std::string>> verify_files() = 0;
   // Counters of the process that holds the store; nothing at rest.

@@ -119,14 +119,17 @@ void hold_standard_streams() {
   }
 }
 
-// In the process that holds the store, where one answers.
+// In the process that holds the store, where one answers and the command asks for it.
 Result<int> inspect(InspectionCommands& inspection, const std::vector<std::string>& words) {
-  if (!inspection.store().read_only) {
+  if (!inspection.store().read_only && !inspection.runs_here()) {
     EMBER_ASSIGN(const std::optional<int> code, hand_over(words, inspection.store().resolved()));
     if (code) return *code;
   }
   CommandContext context = local_context();
   inspection.set_surroundings({.claim = {}, .interactive = isatty(STDIN_FILENO) == 1});
+  context.ask = [&](const std::vector<std::string>& asked) {
+    return ask_command(asked, inspection.store().resolved());
+  };
   return inspection.run(context);
 }
 

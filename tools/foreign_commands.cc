@@ -1,12 +1,14 @@
 // Handing command lines over, and running those that came.
 #include "tools/foreign_commands.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -123,7 +125,13 @@ CommandContext context_of_other(const HolderRequest& request, HolderStreams& str
           .open_editor = open_editor,
           .is_open = [&holding](const std::string& id) { return holding.keeps(id); },
           .folder = request.folder,
-          .default_store = request.store};
+          .default_store = request.store,
+          .load = [&holding]() -> std::optional<SchedulerLoad> {
+            SchedulerLoad load;
+            const Status told =
+                holding.call([&] { load = holding.engine().scheduler().load(); });
+            return told.ok() ? std::optional(load) : std::nullopt;
+          }};
 }
 
 int warm_of_other(const HolderRequest& request, HolderStreams& streams, Holding& holding) {
@@ -143,7 +151,63 @@ int warm_of_other(const HolderRequest& request, HolderStreams& streams, Holding&
   return kExitFailed;
 }
 
+// A file in memory that a command's output goes to.
+class KeptOutput {
+ public:
+  KeptOutput() : fd_(::memfd_create("output", MFD_CLOEXEC)) {}
+  KeptOutput(const KeptOutput&) = delete;
+  KeptOutput& operator=(const KeptOutput&) = delete;
+  ~KeptOutput() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int fd() const { return fd_; }
+  std::string text() const {
+    std::string all;
+    char part[4096];
+    ssize_t got = 0;
+    while ((got = ::pread(fd_, part, sizeof part, static_cast<off_t>(all.size()))) > 0) {
+      all.append(part, static_cast<size_t>(got));
+    }
+    return all;
+  }
+
+ private:
+  int fd_;
+};
+
+// What a command said on standard error, without the program's name and the line's end.
+Error error_of(std::string said) {
+  constexpr std::string_view kName = "emberkv: ";
+  if (said.rfind(kName, 0) == 0) said.erase(0, kName.size());
+  while (!said.empty() && said.back() == '\n') said.pop_back();
+  return {ErrorCode::kIo, said.empty() ? "the command failed" : said};
+}
+
 }  // namespace
+
+Result<std::string> ask_command(const std::vector<std::string>& words, const std::string& store) {
+  EMBER_ASSIGN(const std::unique_ptr<HolderClient> client, HolderClient::connect(store));
+  if (client == nullptr) {
+    std::istringstream in;
+    std::ostringstream out;
+    std::ostringstream err;
+    CommandContext context{.io = {.in = in, .out = out, .err = err},
+                           .open_reader = open_at_rest,
+                           .open_live = no_live_cache,
+                           .open_editor = edit_at_rest};
+    if (run_inspection(words, context, {}) != kExitOk) return error_of(err.str());
+    return out.str();
+  }
+  const KeptOutput out;
+  const KeptOutput err;
+  if (out.fd() < 0 || err.fd() < 0) return Error{ErrorCode::kIo, "no memory for an answer"};
+  HolderRequest request = request_of(words, store);
+  request.progress = request.colour = request.interactive = false;
+  const ClientStreams streams{.in = STDIN_FILENO, .out = out.fd(), .err = err.fd()};
+  EMBER_ASSIGN(const int code, client->run(request, streams));
+  if (code != kExitOk) return error_of(err.text());
+  return out.text();
+}
 
 Result<std::optional<int>> hand_over(const std::vector<std::string>& words,
                                      const std::string& store) {

@@ -4,7 +4,7 @@
 // Journey    command line -> [foreign_commands] -> holder_client ... holder_server ->
 //            [foreign_commands] -> the command
 // Invariant  a command line means the same in both processes; paths are those of who typed them
-// Threads    hand_over, *_or_attach: main. run_foreign_command: any
+// Threads    hand_over, *_or_attach: main. ask_command, run_foreign_command: any
 #pragma once
 
 #include <optional>
@@ -23,6 +23,10 @@ namespace ember {
 // Errors: those of HolderClient.
 Result<std::optional<int>> hand_over(const std::vector<std::string>& words,
                                      const std::string& store);
+
+// Runs `words` where `store` is held, as hand_over, or here where nobody answers; what it printed.
+// Errors: as hand_over; those of the command.
+Result<std::string> ask_command(const std::vector<std::string>& words, const std::string& store);
 
 // chat, in the process that holds the store or in this one.
 Result<int> chat_or_attach(const ChatOptions& options, const std::vector<std::string>& words);

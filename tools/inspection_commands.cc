@@ -22,7 +22,9 @@
 #include "tools/commands/repair.h"
 #include "tools/commands/rm.h"
 #include "tools/commands/show.h"
+#include "tools/commands/simulate.h"
 #include "tools/commands/stat.h"
+#include "tools/commands/top.h"
 #include "tools/commands/tree.h"
 #include "tools/commands/verify.h"
 #include "tools/prompt_flags.h"
@@ -56,6 +58,8 @@ struct InspectionOptions {
   ListQuarantineOptions list_quarantine;
   ShowQuarantineOptions show_quarantine;
   ClearQuarantineOptions clear_quarantine;
+  SimulateOptions simulate;
+  TopOptions top;
 };
 
 namespace {
@@ -132,6 +136,8 @@ InspectionCommands::InspectionCommands(CLI::App& root)
   define_transfers(root);
   define_changes(root);
   define_mending(root);
+  define_simulate(root);
+  define_top(root);
 }
 
 InspectionCommands::~InspectionCommands() = default;
@@ -156,9 +162,11 @@ CLI::App* InspectionCommands::add(CLI::App& parent, const std::string& name,
 
 template <typename Options>
 void InspectionCommands::on_parse(CLI::App* app, Options& options,
-                                  Result<int> (*execute)(const Options&, CommandContext&)) {
-  app->callback([this, &options, execute] {
+                                  Result<int> (*execute)(const Options&, CommandContext&),
+                                  bool here) {
+  app->callback([this, &options, execute, here] {
     store_ = &options.store;
+    runs_here_ = here;
     action_ = [&options, execute](CommandContext& context) { return execute(options, context); };
   });
 }
@@ -167,6 +175,7 @@ void InspectionCommands::define_looks(CLI::App& root) {
   StatOptions& stat = options_->stat;
   CLI::App* app = add(root, "stat", "Show what a store holds and how well it is", stat.store,
                       stat.json, "Print one JSON object");
+  app->add_flag("--brief", stat.brief, "Without what only a look at every record tells");
   on_parse(app, stat, run_stat);
 
   ShowOptions& show = options_->show;
@@ -455,6 +464,60 @@ void InspectionCommands::define_mending(CLI::App& root) {
   on_parse(app, clear, run_clear_quarantine);
 }
 
+void InspectionCommands::define_simulate(CLI::App& root) {
+  SimulateOptions& simulate = options_->simulate;
+  CLI::App* app = add(root, "simulate",
+                      "Replay the store's access log against other capacities and policies",
+                      simulate.store, simulate.json, "Print one JSON object");
+  CLI::Option* trace = app->add_option("--trace", simulate.trace.path,
+                                       "Instead of the log: a public trace, JSON lines, perhaps "
+                                       "zipped (Mooncake, ShareGPT, Weka)");
+  trace->type_name("FILE");
+  app->add_option("--starts", simulate.trace.starts, "CSV of when the trace's sessions start")
+      ->type_name("FILE")
+      ->needs(trace);
+  app->add_option("--window", simulate.trace.window, "Which starts: 24h or 6h")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"24h", "6h"}))
+      ->needs(trace);
+  app->add_option_function<std::string>(
+         "--capacities",
+         [&simulate](const std::string& text) {
+           Result<std::vector<CapacityAsked>> asked = parse_capacities(text);
+           if (!asked.ok()) throw CLI::ValidationError("--capacities", asked.error().message);
+           simulate.capacities = std::move(asked).value();
+         },
+         "As --disk-bytes, or shares of the distinct blocks: 1GiB,2GiB or 5%,10% (default: around "
+         "what the store has)")
+      ->type_name("LIST");
+  app->add_option_function<std::vector<std::string>>(
+         "--policies",
+         [&simulate](const std::vector<std::string>& names) {
+           simulate.policies.clear();
+           for (const std::string& name : names) {
+             simulate.policies.push_back(*eviction_policy_of(name));
+           }
+         },
+         "auto, leaf_lru, s3_fifo (default: all three)")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"auto", "leaf_lru", "s3_fifo"}))
+      ->type_name("LIST");
+  add_size(*app, "--block-bytes", simulate.block_bytes,
+           "Of a trace's blocks, as they would be stored, so that sizes are known");
+  app->add_option("--plot", simulate.plot, "Draw it as an SVG picture")->type_name("FILE");
+  on_parse(app, simulate, run_simulate, true);
+}
+
+void InspectionCommands::define_top(CLI::App& root) {
+  TopOptions& top = options_->top;
+  CLI::App* app = add(root, "top", "Watch a store on the whole terminal; h shows the keys",
+                      top.store, top.json, "Print one JSON object an interval");
+  add_time(*app, "--interval", top.interval_us,
+           "Between two looks, at least 1s, at most 64s (default: 2s)");
+  app->add_flag("--once", top.once, "Print one frame as text, and end");
+  on_parse(app, top, run_top, true);
+}
+
 void InspectionCommands::take_paths_from(const std::string& folder) {
   ExplainOptions& explain = options_->explain;
   for (std::optional<std::string>* file :
@@ -469,6 +532,10 @@ void InspectionCommands::take_paths_from(const std::string& folder) {
   if (message) message = path_from(folder, *message);
   std::string& exported = options_->export_conversation.file;
   if (!exported.empty() && exported != "-") exported = path_from(folder, exported);
+  SimulateOptions& simulate = options_->simulate;
+  for (std::string* file : {&simulate.trace.path, &simulate.trace.starts, &simulate.plot}) {
+    if (!file->empty()) *file = path_from(folder, *file);
+  }
   if (!explain.tokenizer.empty()) explain.tokenizer = path_from(folder, explain.tokenizer);
   for (std::string* file : {&options_->export_options.output, &options_->import_options.file}) {
     if (*file != "-") *file = path_from(folder, *file);

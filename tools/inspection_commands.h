@@ -37,6 +37,8 @@ class InspectionCommands {
     bool interactive = false;      // standard input is a terminal
   };
   void set_surroundings(const Surroundings& surroundings);
+  // Whether it works in the process that it was called in, whoever holds the store.
+  bool runs_here() const { return runs_here_; }
   // Paths among its flags are meant in this folder.
   void take_paths_from(const std::string& folder);
   // Errors: the command's.
@@ -51,7 +53,7 @@ class InspectionCommands {
                 StoreChoice& store, bool& json, const std::string& json_help);
   template <typename Options>
   void on_parse(CLI::App* app, Options& options,
-                Result<int> (*execute)(const Options&, CommandContext&));
+                Result<int> (*execute)(const Options&, CommandContext&), bool here = false);
   void define_looks(CLI::App& root);
   void define_lists(CLI::App& root);
   void define_explain(CLI::App& root);
@@ -61,10 +63,13 @@ class InspectionCommands {
   void define_conversation_edits(CLI::App& group);
   void define_changes(CLI::App& root);
   void define_mending(CLI::App& root);
+  void define_simulate(CLI::App& root);
+  void define_top(CLI::App& root);
 
   std::unique_ptr<InspectionOptions> options_;
   Action action_;
   StoreChoice* store_ = nullptr;
+  bool runs_here_ = false;
 };
 
 // Parses `words` (a command and its flags, without the program's name) and runs it; what is wrong

@@ -50,7 +50,8 @@ Result<std::shared_ptr<StoreReader>> open_at_rest(const StoreChoice& choice) {
   std::error_code error;
   if (!std::filesystem::exists(path, error)) {
     return Error{ErrorCode::kInvalidArgument,
-                 path + ": there is no store yet; chat and generate make one"};
+                 path + ": there is no store yet; chat and generate make one there (--store names "
+                        "another place)"};
   }
   Result<std::unique_ptr<StoreReader>> opened = open_resting_store(path, choice.encryption);
   if (!opened.ok()) return with_next_step(opened.error());

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/replay/replay.h"
+#include "store/replay/public_trace.h"
 
 namespace ember::replay {
 namespace {
@@ -33,7 +34,7 @@ nlohmann::json to_json(const Arguments& arguments, const Trace& trace, const Rep
           {"window", arguments.files.starts.empty() ? "" : arguments.files.window},
           {"policy", arguments.policy},
           {"block_tokens", trace.block_tokens},
-          {"footprint_blocks", trace.blocks},
+          {"footprint_blocks", trace.blocks()},
           {"capacity_percent", arguments.percent},
           {"capacity_blocks", capacity_of(trace, arguments.percent)},
           {"requests", report.requests},

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -84,7 +83,8 @@ class Replay {
         EMBER_TRY(restart());
       }
       advance_clock(trace_.requests[i].at_s);
-      request(trace_.requests[i].chain);
+      trace_.chain(trace_.requests[i], chain_);
+      request(chain_);
       if (i % kCensusEvery == 0) take_stock();
     }
     take_stock();
@@ -255,18 +255,13 @@ class Replay {
   std::unique_ptr<Device> device_;
   BlockCacheOptions cache_options_;
   std::unique_ptr<BlockCacheImpl> cache_;
+  std::vector<BlockNumber> chain_;
   std::vector<TokenId> tokens_;
   size_t idle_steps_ = 0;
   ReplayReport report_;
 };
 
 }  // namespace
-
-uint64_t capacity_of(const Trace& trace, double percent) {
-  const auto blocks =
-      static_cast<uint64_t>(std::llround(static_cast<double>(trace.blocks) * percent / 100));
-  return std::max<uint64_t>(1, blocks);
-}
 
 Result<ReplayReport> replay(const Trace& trace, const ReplayOptions& options) {
   Replay run(trace, options);

@@ -11,9 +11,9 @@
 #include <string>
 
 #include "base/result.h"
-#include "bench/replay/trace.h"
 #include "prefix_index/duel.h"
 #include "store/disk_tier.h"
+#include "store/replay/trace.h"
 
 namespace ember::replay {
 
@@ -57,8 +57,6 @@ struct ReplayReport {
   }
 };
 
-// The number of blocks that `percent` of a trace's footprint is.
-uint64_t capacity_of(const Trace& trace, double percent);
 // Errors: those of opening a store.
 Result<ReplayReport> replay(const Trace& trace, const ReplayOptions& options);
 

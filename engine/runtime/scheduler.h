@@ -70,6 +70,14 @@ struct TicketOutcome {
   Status status;
 };
 
+// What is under way, and what the steps have computed since the scheduler was made.
+struct SchedulerLoad {
+  size_t running = 0;
+  size_t queued = 0;
+  uint64_t prompt_tokens = 0;
+  uint64_t answer_tokens = 0;
+};
+
 class Scheduler {
  public:
   static std::unique_ptr<Scheduler> create(Device& device, BlockCache& cache, Forward& forward,
@@ -86,6 +94,7 @@ class Scheduler {
   // Both may be called from a request's callbacks.
   virtual bool cancel(uint64_t id) = 0;
   virtual void cancel_all() = 0;
+  virtual SchedulerLoad load() const = 0;
 
   // Changes nothing. Cost: that of BlockCache::match.
   virtual Foresight foresee(TokenSpan prompt, const RequestScope& scope) = 0;

@@ -39,6 +39,9 @@ class SchedulerImpl final : public Scheduler {
     const BlockCache::Match match = cache_.match(prompt, scope);
     return {match, plan_restore(prompt.size(), match, costs_, options_.restore)};
   }
+  SchedulerLoad load() const override {
+    return {running_.size(), queued_.size(), prompt_tokens_, answer_tokens_};
+  }
   void watch(Ticket ticket, std::function<void(const Status&)> done) override;
   void watch_for(Ticket ticket, int64_t timeout_us,
                  std::function<void(const Status&)> done) override;
@@ -117,6 +120,8 @@ class SchedulerImpl final : public Scheduler {
   uint64_t next_id_ = 1;
   uint64_t turns_ = 0;        // admissions so far
   size_t tokens_in_flight_ = 0;  // that the running ones may come to
+  uint64_t prompt_tokens_ = 0;   // computed so far
+  uint64_t answer_tokens_ = 0;   // drawn so far
   bool room_may_be_ = true;   // false: the last try found no slots, and nothing has changed since
   std::unordered_map<Ticket, Watch> watched_;
 

@@ -129,6 +129,7 @@ void SchedulerImpl::finish_member(Sequence& sequence, const StepSequence& part,
   if (layer_waits_.empty()) learn_compute(sequence);
   if (sequence.request.use_cache) cache_.commit(*sequence.chain, part.tokens);
   sequence.computed += sequence.in_step;
+  if (sequence.phase == Phase::kPrefill) prompt_tokens_ += sequence.in_step;
   if (sequence.phase == Phase::kPrefill && sequence.request.on_prefill) {
     sequence.request.on_prefill(sequence.computed, sequence.prompt_tokens);
     if (sequence.phase == Phase::kDone) return;  // the caller cancelled it
@@ -138,6 +139,7 @@ void SchedulerImpl::finish_member(Sequence& sequence, const StepSequence& part,
 
 void SchedulerImpl::take_drawn(Sequence& sequence, TokenId id) {
   const int64_t now_us = clock_.now_us();
+  ++answer_tokens_;
   if (sequence.first_token_us == 0) {
     sequence.first_token_us = now_us;
     sequence.outcome.ttft.prefill_us = now_us - sequence.restored_us;

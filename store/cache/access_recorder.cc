@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 namespace ember {
@@ -27,7 +28,32 @@ struct AccessRecorder::Files {
   Status failed(const char* what) const {
     return {ErrorCode::kIo, folder + ": " + what + ": " + std::strerror(errno)};
   }
-  // Each process begins a file of its own: what an earlier one was writing may be torn.
+  // Goes on with the file of an earlier process, behind its last whole frame, while there is room.
+  Status begin() {
+    close();
+    const std::string now = folder + "/" + kAccessLogNow;
+    std::optional<UnfinishedAccessLog> earlier = AccessFrames::go_on(now);
+    if (!earlier || earlier->bytes > half_bytes) return turn();
+    fd = ::open(now.c_str(), O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return failed("cannot be opened");
+    const auto end = static_cast<off_t>(earlier->bytes);
+    if (::ftruncate(fd, end) != 0 || ::lseek(fd, end, SEEK_SET) != end) {
+      const Status status = failed("cannot be gone on with");
+      close();
+      return status;
+    }
+    frames = std::move(earlier->frames);
+    bytes = earlier->bytes;
+    drop_larger();
+    return {};
+  }
+  // What was written under a larger limit.
+  void drop_larger() const {
+    const std::string before = folder + "/" + kAccessLogBefore;
+    struct stat info {};
+    const bool there = ::stat(before.c_str(), &info) == 0;
+    if (there && static_cast<uint64_t>(info.st_size) > half_bytes) ::unlink(before.c_str());
+  }
   Status turn() {
     close();
     if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return failed("cannot be made");
@@ -35,11 +61,7 @@ struct AccessRecorder::Files {
     if (::rename(now.c_str(), (folder + "/" + kAccessLogBefore).c_str()) != 0 && errno != ENOENT) {
       return failed("cannot be turned");
     }
-    struct stat before {};
-    if (::stat((folder + "/" + kAccessLogBefore).c_str(), &before) == 0 &&
-        static_cast<uint64_t>(before.st_size) > half_bytes) {
-      ::unlink((folder + "/" + kAccessLogBefore).c_str());  // of a larger limit
-    }
+    drop_larger();
     fd = ::open(now.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0) return failed("cannot be opened");
     frames = AccessFrames{};
@@ -53,7 +75,7 @@ struct AccessRecorder::Files {
       if (written < 0 && errno == EINTR) continue;
       if (written < 0) {
         const Status status = failed("cannot be written");
-        close();  // a torn frame ends this file
+        close();  // the next one goes on before the torn frame
         return status;
       }
       done += static_cast<size_t>(written);
@@ -62,7 +84,7 @@ struct AccessRecorder::Files {
     return {};
   }
   Status write(const AccessEntry& entry) {
-    if (fd < 0) EMBER_TRY(turn());
+    if (fd < 0) EMBER_TRY(begin());
     std::string frame = frames.encode(entry);
     if (bytes + frame.size() > half_bytes) {
       EMBER_TRY(turn());

@@ -38,6 +38,7 @@ void ChainImpl::record_access() {
   AccessEntry entry;
   entry.unix_us = context_.clock.unix_us();
   entry.tokens = static_cast<uint32_t>(tokens_.size());
+  entry.prompt_tokens = static_cast<uint32_t>(std::min(prompt_tokens_, tokens_.size()));
   for (size_t t = 0; t < kTierCount; ++t) {
     entry.restored_tokens[t] = static_cast<uint32_t>(report_.restored_tokens[t]);
   }
@@ -73,6 +74,7 @@ void ChainImpl::set_slots(std::vector<SlotLease> own) {
 void ChainImpl::start(TokenSpan prompt, int64_t match_us, int64_t deadline_us) {
   started_us_ = context_.clock.now_us();
   report_.match_us = match_us;
+  prompt_tokens_ = prompt.size();
   length_ = in_place_ * context_.layout.block_tokens();
   size_t planned = 0;
   for (const Matched& matched : matched_) planned += matched.tokens;

@@ -129,7 +129,9 @@ class ChainImpl final : public Chain, private FillWaiter {
   std::vector<ShadowId> foreseen_;
   size_t told_blocks_ = 0;
   bool one_shot_ = false;
-  std::string conversation_;  // for the access log
+  // For the access log.
+  std::string conversation_;
+  size_t prompt_tokens_ = 0;
 
   size_t length_ = 0;
   bool ready_ = false;

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "store/cache/shadow_file.h"
+
 namespace ember {
 namespace {
 
@@ -89,6 +91,13 @@ Result<std::optional<BlockRecord>> PartsReader::record(const BlockHash& hash) {
 Status PartsReader::read_group(const BlockRecord& record, uint32_t group, Bytes raw) {
   return record.tail ? parts_.conversations->read_tail_group(record, group, raw)
                      : parts_.disk->read_group(record, group, raw);
+}
+
+std::optional<StoreLimits> PartsReader::limits() {
+  const std::optional<ShadowHead> head =
+      read_shadow_head({parts_.directory->path() + "/SHADOWS", parts_.directory->sealer()});
+  if (!head) return std::nullopt;
+  return StoreLimits{head->limit_bytes, head->capacity_blocks, head->policy};
 }
 
 Result<std::vector<std::string>> PartsReader::verify_files() {

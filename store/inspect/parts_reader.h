@@ -42,6 +42,7 @@ class PartsReader : public StoreReader {
   QuarantineStats quarantine_stats() override { return parts_.quarantine->stats(); }
   DiskTierStats disk_stats() override { return parts_.disk->stats(); }
   std::vector<DiskTier::EpochUse> epochs() override { return parts_.disk->epochs(); }
+  std::optional<StoreLimits> limits() override;
   Result<std::vector<std::string>> verify_files() override;
 
  protected:

@@ -11,6 +11,7 @@ AccessEntry random_entry(Prng& random, const std::vector<AccessEntry>& earlier) 
   AccessEntry entry;
   entry.unix_us = static_cast<int64_t>(random.below(1u << 30));
   entry.tokens = static_cast<uint32_t>(random.below(10'000));
+  entry.prompt_tokens = static_cast<uint32_t>(random.below(10'000));
   entry.restored_tokens[2] = static_cast<uint32_t>(random.below(5'000));
   entry.scope = random.below(2) == 0 ? "shared" : "tenant-" + std::to_string(random.below(9));
   if (random.below(2) == 0) entry.conversation = "c" + std::to_string(random.below(1000));

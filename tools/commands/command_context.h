@@ -11,10 +11,13 @@
 #include <functional>
 #include <istream>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
+#include "engine/runtime/scheduler.h"
 #include "store/encryption.h"
 #include "store/store_editor.h"
 #include "store/store_reader.h"
@@ -59,6 +62,10 @@ struct LiveCache {
 };
 using LiveOpener = std::function<Result<LiveCache>(const StoreChoice&)>;
 
+// Runs another command, wherever the store is held, and returns what it printed.
+// Errors: what it said on standard error.
+using CommandAsker = std::function<Result<std::string>(const std::vector<std::string>& words)>;
+
 struct CommandContext {
   CommandIo io;
   StoreOpener open_reader;
@@ -69,6 +76,8 @@ struct CommandContext {
   std::string folder = {};  // where it was called; empty: where this process is
   // Of a choice that names none; empty: default_store_path().
   std::string default_store = {};
+  CommandAsker ask = {};    // empty: this is the process that holds the store
+  std::function<std::optional<SchedulerLoad>()> load = {};  // there: what it is doing
 
   // For what looks at the store's files itself.
   std::string path_of(const StoreChoice& choice) const;

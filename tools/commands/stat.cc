@@ -18,6 +18,7 @@
 #include "tools/commands/engine_flags.h"
 #include "tools/commands/exit_code.h"
 #include "tools/commands/repair.h"
+#include "tools/commands/simulate_plan.h"
 #include "tools/commands/text_form.h"
 
 namespace ember {
@@ -38,6 +39,9 @@ constexpr int64_t kHourUs = int64_t{3600} * 1'000'000;
 
 struct StoreSummary {
   StoreFacts facts;
+  bool brief = false;  // without what a walk over all records tells
+  std::optional<StoreLimits> limits;
+  std::optional<SchedulerLoad> load;
   std::vector<Window> windows;  // none: the store keeps no access log
   std::optional<BlockCacheStats> live;
   uint64_t blocks = 0;
@@ -87,8 +91,7 @@ Result<std::vector<Window>> read_windows(const std::string& store) {
   return windows;
 }
 
-Result<StoreSummary> summarise(StoreReader& reader, const CommandIo& io) {
-  StoreSummary summary;
+Status count_records(StoreReader& reader, const CommandIo& io, StoreSummary& summary) {
   std::set<NamespaceHash> namespaces;
   const auto count = [&](const BlockSight& sight) {
     namespaces.insert(sight.record.name_space);
@@ -102,12 +105,24 @@ Result<StoreSummary> summarise(StoreReader& reader, const CommandIo& io) {
   EMBER_ASSIGN(const StoreReader::Walked walked, reader.walk(count));
   if (io.stopped()) return Error{ErrorCode::kCancelled, "stopped"};
   EMBER_ASSIGN(const std::vector<Conversation> heads, reader.conversations().list());
-  summary.facts = reader.facts();
-  const std::string& path = summary.facts.path;
   summary.blocks = walked.blocks;
   summary.tails = walked.tails;
   summary.namespaces = namespaces.size();
   summary.conversations = heads.size();
+  summary.unreadable_records = walked.unreadable;
+  // A log that cannot be read costs these figures and nothing else.
+  Result<std::vector<Window>> windows = read_windows(reader.facts().path);
+  if (windows.ok()) summary.windows = std::move(windows).value();
+  return {};
+}
+
+Result<StoreSummary> summarise(StoreReader& reader, const CommandIo& io, bool brief) {
+  StoreSummary summary;
+  summary.brief = brief;
+  if (!brief) EMBER_TRY(count_records(reader, io, summary));
+  summary.facts = reader.facts();
+  summary.limits = reader.limits();
+  const std::string& path = summary.facts.path;
   summary.epochs = reader.disk_stats().epochs;
   summary.disk_bytes = directory_bytes(path);
   summary.blocks_bytes = directory_bytes(path + "/blocks");
@@ -115,15 +130,10 @@ Result<StoreSummary> summarise(StoreReader& reader, const CommandIo& io) {
   std::error_code absent;
   const uint64_t ballast = std::filesystem::file_size(path + "/blocks/BALLAST", absent);
   summary.ballast_bytes = absent ? 0 : ballast;
-  summary.unreadable_records = walked.unreadable;
   const QuarantineStats quarantine = reader.quarantine_stats();
   summary.quarantined = quarantine.records;
   summary.quarantine_bytes = quarantine.bytes;
   summary.live = reader.live_stats();
-  // A log that cannot be read costs these figures and nothing else.
-  if (Result<std::vector<Window>> windows = read_windows(path); windows.ok()) {
-    summary.windows = std::move(windows).value();
-  }
   return summary;
 }
 
@@ -143,6 +153,11 @@ Json live_json(const BlockCacheStats& live) {
                {"holes", live.holes},
                {"pinned_blocks", live.pinned_blocks},
                {"scrubbed_blocks", live.scrubbed_blocks},
+               {"scrubbed_bytes", live.scrubbed_bytes},
+               {"scrub_passes", live.scrub_passes},
+               {"last_scrub_unix_us", live.last_scrub_unix_us},
+               {"warmed_blocks", live.warmed_blocks},
+               {"warm_up_left", live.warm_up_left},
                {"accepted_bytes", live.accepted_bytes},
                {"written_bytes", live.written_bytes},
                {"disk_limit_bytes", live.disk_limit_bytes},
@@ -165,26 +180,34 @@ void print_json(const StoreSummary& summary, std::ostream& out) {
                {"encrypted", facts.encrypted},
                {"live", facts.live},
                {"holder_pid", facts.holder_pid},
-               {"as_of_unix_us", facts.as_of_unix_us},
-               {"blocks", summary.blocks},
-               {"tails", summary.tails},
-               {"tokens", summary.tokens},
-               {"hits", summary.hits},
-               {"holes", summary.holes},
-               {"namespaces", summary.namespaces},
-               {"conversations", summary.conversations},
-               {"epochs", summary.epochs},
-               {"raw_bytes", summary.raw_bytes},
-               {"stored_bytes", summary.stored_bytes},
-               {"compression_ratio", summary.ratio()},
-               {"disk_bytes", summary.disk_bytes},
-               {"blocks_bytes", summary.blocks_bytes},
-               {"ballast_bytes", summary.ballast_bytes},
-               {"conversations_bytes", summary.conversations_bytes},
-               {"unreadable_records", summary.unreadable_records},
-               {"quarantined", summary.quarantined},
-               {"quarantine_bytes", summary.quarantine_bytes},
-               {"health", facts.health}};
+               {"as_of_unix_us", facts.as_of_unix_us}};
+  if (!summary.brief) {
+    json.update(Json{{"blocks", summary.blocks},
+                     {"tails", summary.tails},
+                     {"tokens", summary.tokens},
+                     {"hits", summary.hits},
+                     {"holes", summary.holes},
+                     {"namespaces", summary.namespaces},
+                     {"conversations", summary.conversations},
+                     {"epochs", summary.epochs},
+                     {"raw_bytes", summary.raw_bytes},
+                     {"stored_bytes", summary.stored_bytes},
+                     {"compression_ratio", summary.ratio()},
+                     {"unreadable_records", summary.unreadable_records}});
+  }
+  json.update(Json{{"disk_bytes", summary.disk_bytes},
+                   {"blocks_bytes", summary.blocks_bytes},
+                   {"ballast_bytes", summary.ballast_bytes},
+                   {"conversations_bytes", summary.conversations_bytes},
+                   {"quarantined", summary.quarantined},
+                   {"quarantine_bytes", summary.quarantine_bytes},
+                   {"health", facts.health}});
+  if (summary.limits) {
+    json["limits"] = {{"disk_bytes", disk_bytes_for(summary.limits->blocks_bytes)},
+                      {"blocks_bytes", summary.limits->blocks_bytes},
+                      {"full_blocks", summary.limits->full_blocks},
+                      {"eviction", eviction_policy_name(summary.limits->eviction)}};
+  }
   if (summary.is_damaged()) json["next"] = kRepairIsNext;
   for (const Window& window : summary.windows) {
     Json restored;
@@ -197,6 +220,12 @@ void print_json(const StoreSummary& summary, std::ostream& out) {
                                 {"restored_tokens", std::move(restored)}});
   }
   if (summary.live) json["holder"] = live_json(*summary.live);
+  if (summary.load) {
+    json["holder"]["requests"] = {{"running", summary.load->running},
+                                  {"queued", summary.load->queued},
+                                  {"prompt_tokens", summary.load->prompt_tokens},
+                                  {"answer_tokens", summary.load->answer_tokens}};
+  }
   out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
 }
 
@@ -246,6 +275,19 @@ void print_live(const BlockCacheStats& live, Rows& rows) {
                         " free on the drive");
 }
 
+void print_counts(const StoreSummary& summary, Rows& rows) {
+  rows.row("blocks", grouped(summary.blocks));
+  rows.row("tails", grouped(summary.tails));
+  rows.row("tokens", grouped(summary.tokens));
+  rows.row("hits", grouped(summary.hits));
+  rows.row("namespaces", grouped(summary.namespaces));
+  rows.row("conversations", grouped(summary.conversations));
+  rows.row("epochs", grouped(summary.epochs));
+  rows.row("latents", human_bytes(summary.raw_bytes) + " as " + human_bytes(summary.stored_bytes) +
+                          ", " + decimal(summary.ratio()) + " times smaller");
+  rows.row("unreadable", grouped(summary.unreadable_records) + " records");
+}
+
 void print_table(const StoreSummary& summary, CommandIo& io) {
   const StoreFacts& facts = summary.facts;
   Rows rows(io);
@@ -257,20 +299,11 @@ void print_table(const StoreSummary& summary, CommandIo& io) {
     rows.row("held by", "process " + std::to_string(facts.holder_pid) +
                             (facts.live ? "" : "; as of flush " + time_text(facts.as_of_unix_us)));
   }
-  rows.row("blocks", grouped(summary.blocks));
-  rows.row("tails", grouped(summary.tails));
-  rows.row("tokens", grouped(summary.tokens));
-  rows.row("hits", grouped(summary.hits));
-  rows.row("namespaces", grouped(summary.namespaces));
-  rows.row("conversations", grouped(summary.conversations));
-  rows.row("epochs", grouped(summary.epochs));
-  rows.row("latents", human_bytes(summary.raw_bytes) + " as " + human_bytes(summary.stored_bytes) +
-                          ", " + decimal(summary.ratio()) + " times smaller");
+  if (!summary.brief) print_counts(summary, rows);
   rows.row("on disk", human_bytes(summary.disk_bytes) + " (" + human_bytes(summary.ballast_bytes) +
                           " of it ballast, for a full drive; blocks " +
                           human_bytes(summary.blocks_bytes) + ", conversations " +
                           human_bytes(summary.conversations_bytes) + ")");
-  rows.row("unreadable", grouped(summary.unreadable_records) + " records");
   rows.row("in quarantine",
            grouped(summary.quarantined) + " records, " + human_bytes(summary.quarantine_bytes));
   if (summary.holes > 0) rows.row("holes", grouped(summary.holes) + " blocks to be healed");
@@ -280,7 +313,13 @@ void print_table(const StoreSummary& summary, CommandIo& io) {
                                            static_cast<double>(window.tokens)) +
                               " of " + grouped(window.tokens) + " tokens restored");
   }
-  if (summary.live) print_live(*summary.live, rows);
+  if (summary.live) {
+    print_live(*summary.live, rows);
+  } else if (summary.limits) {
+    rows.row("limit", human_bytes(disk_bytes_for(summary.limits->blocks_bytes)) + ", eviction " +
+                          std::string(eviction_policy_name(summary.limits->eviction)) +
+                          ", as it was last held");
+  }
   if (summary.is_damaged()) rows.row("next", kRepairIsNext);
   io.out << std::flush;
 }
@@ -290,7 +329,9 @@ void print_table(const StoreSummary& summary, CommandIo& io) {
 Result<int> run_stat(const StatOptions& options, CommandContext& context) {
   const Result<StoreSummary> summary = [&]() -> Result<StoreSummary> {
     EMBER_ASSIGN(const std::shared_ptr<StoreReader> reader, context.open_reader(options.store));
-    return summarise(*reader, context.io);
+    EMBER_ASSIGN(StoreSummary found, summarise(*reader, context.io, options.brief));
+    if (found.live && context.load) found.load = context.load();
+    return found;
   }();
   if (summary) {
     if (options.json) {

@@ -12,6 +12,7 @@ namespace ember {
 
 struct StatOptions {
   StoreChoice store;
+  bool brief = false;  // only what costs nothing, however large the store is
   bool json = false;
 };
 

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "store/access_log.h"
 #include "tests/store/cache/cache_harness.h"
@@ -71,6 +72,23 @@ TEST_F(AccessRecorderTest, RingStaysWithinItsBoundAndPrivate) {
   ASSERT_TRUE(log.ok());
   EXPECT_GT(log->size(), 8u);
   EXPECT_LT(log->size(), 40u);
+}
+
+TEST_F(AccessRecorderTest, ALaterProcessGoesOnBehindTheLastWholeFrame) {
+  const std::string now = access_log_folder(options_.path) + "/" + kAccessLogNow;
+  for (uint64_t i = 0; i < 5; ++i) {
+    CacheHarness harness(options_, unused_);
+    harness.feed(CacheHarness::tokens(1, kSpan * 3 + i));
+    harness.sync();
+    harness.close();
+    const auto log = read_access_log(options_.path);
+    ASSERT_TRUE(log.ok()) << log.error().message;
+    ASSERT_EQ(log->size(), i + 1);
+    EXPECT_EQ(log->back().blocks, log->front().blocks);
+    EXPECT_EQ(log->back().prompt_tokens, log->back().tokens);
+    // A kill in the midst of the next one.
+    std::ofstream(now, std::ios::app | std::ios::binary) << std::string(50, 'x');
+  }
 }
 
 TEST_F(AccessRecorderTest, OffMeansNone) {

@@ -1,5 +1,6 @@
 // Plain replay: a trace through one tier as REPLAY says it, over sets and maps: the reference that
-// the block cache's replay is compared with.
+// the block cache's replay and the simulation are compared with. Answers, which are not looked up,
+// it knows under leaf_lru alone.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "bench/replay/trace.h"
 #include "prefix_index/duel.h"
+#include "store/replay/trace.h"
 #include "tests/prefix_index/plain_shadows.h"
 
 namespace ember::testing {
@@ -23,14 +24,16 @@ class PlainReplay {
         s3_leads_(policy == EvictionPolicy::kS3Fifo),
         lru_{capacity},
         s3_{capacity},
-        blocks_(trace.blocks) {}
+        blocks_(trace.blocks()) {}
 
   // Hits of the whole trace.
   uint64_t run() {
     uint64_t hits = 0;
     for (const replay::Request& request : trace_.requests) {
-      if (policy_ != EvictionPolicy::kLeafLru) run_shadows(request.chain);
-      hits += run_request(request.chain);
+      std::vector<replay::BlockNumber> chain;
+      trace_.chain(request, chain);
+      if (policy_ != EvictionPolicy::kLeafLru) run_shadows(chain);
+      hits += std::min<uint64_t>(run_request(chain), request.looked_up);
     }
     return hits;
   }

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "bench/replay/replay.h"
-#include "bench/replay/trace.h"
+#include "store/replay/public_trace.h"
 #include "tests/store/replay/plain_replay.h"
 
 namespace ember::testing {
@@ -48,12 +48,12 @@ void expect_as_plain(const replay::Trace& trace, double share, EvictionPolicy po
 TEST(TraceTest, CutsHaveTheFootprintOfTheirIds) {
   const replay::Trace requests = chat();
   EXPECT_EQ(requests.requests.size(), 1000u);
-  EXPECT_EQ(requests.blocks, 21514u);
+  EXPECT_EQ(requests.blocks(), 21514u);
   EXPECT_EQ(requests.references, 27305u);
   EXPECT_EQ(requests.block_tokens, 512u);
   const replay::Trace sessions = agent("6h");
   EXPECT_EQ(sessions.block_tokens, 256u);
-  EXPECT_EQ(sessions.blocks, agent("24h").blocks);
+  EXPECT_EQ(sessions.blocks(), agent("24h").blocks());
 }
 
 TEST(TraceTest, WhatIsWrongIsNamed) {

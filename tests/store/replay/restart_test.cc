@@ -5,7 +5,7 @@
 #include <string>
 
 #include "bench/replay/replay.h"
-#include "bench/replay/trace.h"
+#include "store/replay/public_trace.h"
 #include "tests/store/cache/memory_store.h"
 #include "tests/support/temp_folder.h"
 

@@ -1,5 +1,5 @@
 // Reading traces, and numbering their blocks.
-#include "bench/replay/trace.h"
+#include "store/replay/public_trace.h"
 
 #include <zlib.h>
 
@@ -25,27 +25,6 @@ constexpr uint32_t kShareGptTokens = 16;
 constexpr size_t kGrouped = 4;
 // Of a session's tool and system tokens, the part that all sessions of a model share.
 constexpr double kSharedPart = 0.75;
-constexpr BlockNumber kRoot = ~BlockNumber{0};
-
-class Numbering {
- public:
-  BlockNumber number(BlockNumber parent, uint64_t id) {
-    const auto next = static_cast<BlockNumber>(numbers_.size());
-    return numbers_.emplace(Key{parent, id}, next).first->second;
-  }
-  size_t size() const { return numbers_.size(); }
-
- private:
-  struct Key {
-    BlockNumber parent;
-    uint64_t id;
-    bool operator==(const Key&) const = default;
-  };
-  struct Hash {
-    size_t operator()(const Key& key) const { return mix64(key.id ^ (uint64_t{key.parent} << 32)); }
-  };
-  std::unordered_map<Key, BlockNumber, Hash> numbers_;
-};
 
 Result<std::string> read_file(const std::string& path) {
   const gzFile file = gzopen(path.c_str(), "rb");  // reads plain files as they are
@@ -99,11 +78,11 @@ class Reader {
   bool has_sessions() const { return sessions_ > 0; }
   Trace take() {
     trace_.block_tokens = block_tokens();
-    trace_.blocks = numbering_.size();
-    for (const Request& request : trace_.requests) {
-      trace_.references += request.chain.size();
-      trace_.longest = std::max(trace_.longest, request.chain.size());
+    for (Request& request : trace_.requests) {
+      request.looked_up = request.blocks;
+      request.prompt_tokens = request.blocks * trace_.block_tokens;
     }
+    finish(trace_, numbering_);
     std::stable_sort(trace_.requests.begin(), trace_.requests.end(),
                      [](const Request& a, const Request& b) { return a.at_s < b.at_s; });
     return std::move(trace_);
@@ -120,15 +99,14 @@ class Reader {
   void request(const Json& entry) {
     Request request;
     request.at_s = entry.at("timestamp").get<double>() / 1e3;
-    BlockNumber last = kRoot;
     for (const Json& id : entry.at("hash_ids")) {
-      last = numbering_.number(last, id.get<uint64_t>());
-      request.chain.push_back(last);
+      request.last = numbering_.number(request.last, id.get<uint64_t>());
+      ++request.blocks;
     }
     const double tokens = entry.at("input_length").get<double>();
-    const double ids = std::max<double>(1, static_cast<double>(request.chain.size()));
+    const double ids = std::max<double>(1, static_cast<double>(request.blocks));
     most_tokens_per_id_ = std::max(most_tokens_per_id_, tokens / ids);
-    trace_.requests.push_back(std::move(request));
+    trace_.requests.push_back(request);
   }
 
   static uint64_t shared_ids(const Json& entry, double tokens_of_id) {
@@ -171,24 +149,22 @@ class Reader {
     // Most of it is as in the session's request before: those blocks have their numbers.
     const auto apart = std::mismatch(ids.begin(), ids.end(), last_ids_.begin(), last_ids_.end());
     const size_t alike = static_cast<size_t>(apart.first - ids.begin()) / kGrouped;
-    request.chain.reserve(ids.size() / kGrouped);
-    request.chain.assign(last_chain_.begin(),
-                         last_chain_.begin() + static_cast<std::ptrdiff_t>(alike));
-    BlockNumber last = alike == 0 ? kRoot : request.chain.back();
+    last_chain_.resize(alike);
     for (size_t i = alike * kGrouped; i + kGrouped <= ids.size(); i += kGrouped) {
       uint64_t group = 0;
       for (size_t j = i; j < i + kGrouped; ++j) group = mix64(group + ids[j] + 1);
-      last = numbering_.number(last, group);
-      request.chain.push_back(last);
+      const BlockNumber before = last_chain_.empty() ? kNoBlockNumber : last_chain_.back();
+      last_chain_.push_back(numbering_.number(before, group));
     }
     last_ids_ = std::move(ids);
-    last_chain_ = request.chain;
-    trace_.requests.push_back(std::move(request));
+    request.blocks = static_cast<uint32_t>(last_chain_.size());
+    if (!last_chain_.empty()) request.last = last_chain_.back();
+    trace_.requests.push_back(request);
   }
 
   const Starts& starts_;
   Trace trace_;
-  Numbering numbering_;
+  BlockNumbering numbering_;
   std::vector<uint64_t> last_ids_;
   std::vector<BlockNumber> last_chain_;  // of these
   std::unordered_map<std::string, uint64_t> models_;

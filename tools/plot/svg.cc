@@ -1,5 +1,5 @@
 // SVG: the opening tag, and words at a place.
-#include "bench/svg.h"
+#include "tools/plot/svg.h"
 
 #include <cstdio>
 

@@ -1,6 +1,6 @@
-// SVG: the few words of it that the benches' pictures share.
+// SVG: the few words of it that our pictures share.
 //
-// Journey    none; line_plot and heat_map
+// Journey    none; line_plot, and bench/heat_map
 // Threads    any
 #pragma once
 
