@@ -37,7 +37,9 @@ struct Arguments {
   size_t tokens = 4096;
   size_t positions = 8192;
   int tries = 3;
-  std::string attention = "absorb";
+  std::string attention = "auto";
+  size_t chunk = 256;
+  bool steps_only = false;
   BenchOutput output;
 };
 
@@ -53,16 +55,19 @@ struct TeamFigures {
 
 struct Measured {
   size_t far = 0;
-  EngineFigures engine;
+  size_t chunk = 0;       // tokens of the far step
+  size_t near_chunk = 0;  // of the near one: as many as lie before kNear
+  bool steps_only = false;
+  EngineFigures engine;  // empty then
   TeamFigures one, all;
   StepCost decode_work;  // flop and bytes of a token at the engine's position
 };
 
-constexpr size_t kChunk = 256;
 constexpr size_t kNear = 512;
 
-AttentionForm form_of(const Arguments& arguments) {
-  return arguments.attention == "naive" ? AttentionForm::kNaive : AttentionForm::kAbsorb;
+AttentionMode mode_of(const Arguments& arguments) {
+  if (arguments.attention == "auto") return AttentionMode::kAuto;
+  return arguments.attention == "naive" ? AttentionMode::kNaive : AttentionMode::kAbsorb;
 }
 
 Result<TeamFigures> measure_team(const Arguments& arguments, const std::string& model, int workers,
@@ -70,23 +75,26 @@ Result<TeamFigures> measure_team(const Arguments& arguments, const std::string& 
   StepRigOptions options;
   options.model = model;
   options.workers = workers;
-  options.attention = form_of(arguments);
+  options.attention = mode_of(arguments);
   options.positions = measured.far;
-  options.max_rows = kChunk;
+  options.max_rows = measured.chunk;
   EMBER_ASSIGN(const auto rig, StepRig::open(options));
   const int tries = arguments.tries;
   TeamFigures team;
   team.workers = rig->workers();
-  rig->step(kChunk, kNear, 1);  // the weights come into memory
-  team.near_step = rig->step(kChunk, kNear, tries);
-  team.matmuls = rig->matmuls(kChunk, kNear, tries);
+  const size_t near_chunk = measured.near_chunk;
+  rig->step(near_chunk, kNear, 1);  // the weights come into memory
+  team.near_step = rig->step(near_chunk, kNear, tries);
+  team.matmuls = rig->matmuls(near_chunk, kNear, tries);
   team.decode = rig->step(1, kNear, 4 * tries);
   team.read_bytes_per_s = measure_read_bytes_per_s(team.workers);
   if (workers == 1) return team;
-  measured.decode_work = rig->step(1, measured.engine.decode_position, 1);
-  team.far_step = rig->step(kChunk, measured.far, tries);
-  team.near_attention = rig->attention(kChunk, kNear, tries);
-  team.far_attention = rig->attention(kChunk, measured.far, tries);
+  if (!measured.steps_only) {
+    measured.decode_work = rig->step(1, measured.engine.decode_position, 1);
+  }
+  team.far_step = rig->step(measured.chunk, measured.far, tries);
+  team.near_attention = rig->attention(near_chunk, kNear, tries);
+  team.far_attention = rig->attention(measured.chunk, measured.far, tries);
   return team;
 }
 
@@ -102,11 +110,15 @@ struct Bar {
 };
 
 double matmul_tokens_per_s(const Measured& m) {
-  return static_cast<double>(kChunk) / m.all.matmuls.seconds;
+  return static_cast<double>(m.near_chunk) / m.all.matmuls.seconds;
 }
 
-double pair_seconds(const StepCost& attention, size_t end) {
-  return attention.seconds / attention_pairs(kChunk, end);
+double pair_seconds(const StepCost& attention, size_t rows, size_t end) {
+  return attention.seconds / attention_pairs(rows, end);
+}
+
+double token_seconds(const StepCost& step, size_t rows) {
+  return step.seconds / static_cast<double>(rows);
 }
 
 std::vector<Bar> bars_of(const Measured& m) {
@@ -116,15 +128,20 @@ std::vector<Bar> bars_of(const Measured& m) {
                     static_cast<double>(tokens) / seconds / matmul_tokens_per_s(m), 0.6, false});
   }
   bars.push_back({"attention a pair, far over near",
-                  pair_seconds(m.all.far_attention, m.far) /
-                      pair_seconds(m.all.near_attention, kNear),
+                  pair_seconds(m.all.far_attention, m.chunk, m.far) /
+                      pair_seconds(m.all.near_attention, m.near_chunk, kNear),
                   1.2, true});
   bars.push_back({"forward a token, far over near",
-                  m.all.far_step.seconds / m.all.near_step.seconds, 2, true});
-  bars.push_back({"restore over prefill", m.engine.disk.ready_s / m.engine.restored_computed_s,
-                  0.01, true});
-  bars.push_back({"decode over the memory's bandwidth",
-                  m.decode_work.bytes / m.engine.decode_s / m.all.read_bytes_per_s, 0.8, false});
+                  token_seconds(m.all.far_step, m.chunk) /
+                      token_seconds(m.all.near_step, m.near_chunk),
+                  2, true});
+  if (!m.steps_only) {
+    bars.push_back({"restore over prefill", m.engine.disk.ready_s / m.engine.restored_computed_s,
+                    0.01, true});
+    bars.push_back({"decode over the memory's bandwidth",
+                    m.decode_work.bytes / m.engine.decode_s / m.engine.read_bytes_per_s, 0.8,
+                    false});
+  }
   const double gemm_scaling = m.one.matmuls.seconds / m.all.matmuls.seconds;
   const double read_scaling = m.all.read_bytes_per_s / m.one.read_bytes_per_s;
   bars.push_back({"prefill scaling over the products'",
@@ -145,14 +162,15 @@ void add_steps(const Measured& m, std::string& out) {
   const std::string workers = std::to_string(m.all.workers);
   out += "| step, " + workers + " threads unless said | ms | tok/s | GFLOP/s | GB/s |\n"
          "|---|---|---|---|---|\n";
-  row("256 tokens up to " + near, m.all.near_step, kChunk);
-  row("256 tokens up to " + far, m.all.far_step, kChunk);
-  row("its products alone", m.all.matmuls, kChunk);
-  row("attention alone up to " + near, m.all.near_attention, kChunk);
-  row("attention alone up to " + far, m.all.far_attention, kChunk);
+  const std::string near_step = std::to_string(m.near_chunk) + " tokens up to " + near;
+  row(near_step, m.all.near_step, m.near_chunk);
+  row(std::to_string(m.chunk) + " tokens up to " + far, m.all.far_step, m.chunk);
+  row("products alone up to " + near, m.all.matmuls, m.near_chunk);
+  row("attention alone up to " + near, m.all.near_attention, m.near_chunk);
+  row("attention alone up to " + far, m.all.far_attention, m.chunk);
   row("one token at " + near, m.all.decode, 1);
-  row("256 tokens up to " + near + ", one thread", m.one.near_step, kChunk);
-  row("its products alone, one thread", m.one.matmuls, kChunk);
+  row(near_step + ", one thread", m.one.near_step, m.near_chunk);
+  row("its products alone, one thread", m.one.matmuls, m.near_chunk);
   row("one token at " + near + ", one thread", m.one.decode, 1);
 }
 
@@ -178,18 +196,25 @@ void add_engine(const Measured& m, std::string& out) {
            1 / e.decode_s);
 }
 
+void add_memory(const EngineFigures& e, std::string& out) {
+  print_to(out, "%.1f GB/s beside the decode through the engine. %u of its %u steady steps ",
+           e.read_bytes_per_s * 1e-9, e.steps - e.allocating_steps, e.steps);
+  out += "allocate nothing on the engine thread. ";
+  print_to(out, "%s anonymous memory, weights apart, of a budget of %s and 200 MB.",
+           human_bytes(e.anonymous_bytes).c_str(), human_bytes(e.ram_bytes).c_str());
+}
+
 std::string markdown(const Measured& m) {
   std::string out;
-  add_engine(m, out);
-  out += '\n';
+  if (!m.steps_only) {
+    add_engine(m, out);
+    out += '\n';
+  }
   add_steps(m, out);
   print_to(out, "\nMemory read at %.1f GB/s by %d threads, %.1f by one. ",
            m.all.read_bytes_per_s * 1e-9, m.all.workers, m.one.read_bytes_per_s * 1e-9);
-  print_to(out, "%u of %u steady decode steps allocate nothing on the engine thread. ",
-           m.engine.steps - m.engine.allocating_steps, m.engine.steps);
-  print_to(out, "%s anonymous memory, weights apart, of a budget of %s and 200 MB.\n\n",
-           human_bytes(m.engine.anonymous_bytes).c_str(), human_bytes(m.engine.ram_bytes).c_str());
-  out += "| bar | found | wanted | |\n|---|---|---|---|\n";
+  if (!m.steps_only) add_memory(m.engine, out);
+  out += "\n\n| bar | found | wanted | |\n|---|---|---|---|\n";
   for (const Bar& bar : bars_of(m)) {
     print_to(out, "| %s | %.3f | at %s %.2f | %s |\n", bar.what.c_str(), bar.found,
              bar.at_most ? "most" : "least", bar.bar, bar.holds() ? "holds" : "FAILS");
@@ -226,6 +251,9 @@ Json to_json(const Arguments& arguments, const Measured& m) {
   return {{"attention", arguments.attention},
           {"near", kNear},
           {"far", m.far},
+          {"chunk", m.chunk},
+          {"near_chunk", m.near_chunk},
+          {"steps_only", m.steps_only},
           {"prefill", std::move(prefill)},
           {"restored_tokens", e.restored_tokens},
           {"restored_computed_s", e.restored_computed_s},
@@ -234,6 +262,7 @@ Json to_json(const Arguments& arguments, const Measured& m) {
           {"first_token_disk_s", e.disk.first_token_s},
           {"first_token_host_s", e.host.first_token_s},
           {"decode_s", e.decode_s},
+          {"read_bytes_per_s", e.read_bytes_per_s},
           {"decode_work", cost_json(m.decode_work)},
           {"allocating_steps", e.allocating_steps},
           {"anonymous_bytes", e.anonymous_bytes},
@@ -249,20 +278,33 @@ Status make_model(const Arguments& arguments, const std::string& folder) {
   return make_random_model(config, 1, DType::kBf16, folder, RandomDraw::kShared);
 }
 
+Result<EngineFigures> engine_figures(const Arguments& arguments, const ModelConfig& config,
+                                     const std::string& model, const std::string& folder) {
+  EngineFiguresOptions options;
+  options.model = model;
+  options.store = folder + "/store";
+  options.attention = mode_of(arguments);
+  options.chunk_tokens = static_cast<uint32_t>(arguments.chunk);
+  const size_t longest = std::min<size_t>(arguments.tokens, config.max_positions - 1);
+  for (size_t tokens = std::max(kNear, arguments.chunk); tokens < longest; tokens *= 2) {
+    options.lengths.push_back(tokens);
+  }
+  options.lengths.push_back(longest);
+  options.restored_tokens = std::min(options.restored_tokens, longest - 1);
+  return measure_engine(options);
+}
+
 Result<Measured> measure(const Arguments& arguments, const std::string& model,
                          const std::string& folder) {
   EMBER_ASSIGN(const ModelConfig config, load_model_config(model));
   Measured measured;
   measured.far = std::min<size_t>(arguments.positions, config.max_positions);
-  EngineFiguresOptions options;
-  options.model = model;
-  options.store = folder + "/store";
-  options.attention = form_of(arguments);
-  const size_t longest = std::min<size_t>(arguments.tokens, config.max_positions - 1);
-  for (size_t tokens = kNear; tokens < longest; tokens *= 2) options.lengths.push_back(tokens);
-  options.lengths.push_back(longest);
-  options.restored_tokens = std::min(options.restored_tokens, longest - 1);
-  EMBER_ASSIGN(measured.engine, measure_engine(options));
+  measured.chunk = std::min(arguments.chunk, measured.far);
+  measured.near_chunk = std::min(arguments.chunk, kNear);
+  measured.steps_only = arguments.steps_only;
+  if (!measured.steps_only) {
+    EMBER_ASSIGN(measured.engine, engine_figures(arguments, config, model, folder));
+  }
   EMBER_ASSIGN(measured.all, measure_team(arguments, model, 0, measured));
   EMBER_ASSIGN(measured.one, measure_team(arguments, model, 1, measured));
   return measured;
@@ -304,8 +346,11 @@ int main(int argc, char** argv) {
       ->capture_default_str()->check(CLI::Range(512, 1 << 20));
   app.add_option("--tries", arguments.tries, "Of each step; the best counts")
       ->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--attention", arguments.attention, "absorb or naive")
-      ->capture_default_str()->check(CLI::IsMember({"absorb", "naive"}));
+  app.add_option("--attention", arguments.attention, "absorb, naive or auto")
+      ->capture_default_str()->check(CLI::IsMember({"absorb", "naive", "auto"}));
+  app.add_option("--chunk", arguments.chunk, "Prompt tokens in a step")
+      ->capture_default_str()->check(CLI::Range(2, 1 << 16));
+  app.add_flag("--steps-only", arguments.steps_only, "Only single steps, not the engine");
   ember::add_output_flags(app, arguments.output, "the table and the JSON");
   app.footer(ember::kNotes);
   return ember::run_bench(app, argc, argv, [&] { return ember::run(arguments); });

@@ -50,8 +50,8 @@ class Run {
     options.ram_bytes = kRamBytes;
     options.disk_bytes = uint64_t{1} << 30;
     options.need_tokenizer = false;
-    const bool naive = options_.attention == AttentionForm::kNaive;
-    options.attention = naive ? AttentionMode::kNaive : AttentionMode::kAbsorb;
+    options.attention = options_.attention;
+    options.chunk_tokens = options_.chunk_tokens;
     options.restore = RestorePolicy::kAlways;
     options.context_tokens = std::max(options_.lengths.back(), kShortPrompt) + 256;
     EMBER_ASSIGN(const ModelConfig config, load_model_config(options_.model));
@@ -130,6 +130,7 @@ class Run {
     }
     figures_.steps = drawn - kWarmSteps;
     figures_.decode_s = seconds_of(end - start) / figures_.steps;
+    figures_.read_bytes_per_s = measure_read_bytes_per_s(engine_->device().worker_count());
     figures_.decode_position = kShortPrompt + kWarmSteps + figures_.steps / 2;
     return {};
   }

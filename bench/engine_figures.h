@@ -10,15 +10,16 @@
 #include <vector>
 
 #include "base/result.h"
-#include "kernels/latent_attention.h"
+#include "engine/model/attention_mode.h"
 
 namespace ember {
 
 struct EngineFiguresOptions {
   std::string model;
   std::string store;  // a folder that is absent
-  AttentionForm attention = AttentionForm::kAbsorb;
-  std::vector<size_t> lengths;   // ascending; the last is the prompt's, chunks of 256 reach them
+  AttentionMode attention = AttentionMode::kAuto;
+  uint32_t chunk_tokens = 256;
+  std::vector<size_t> lengths;   // ascending; the last is the prompt's, its chunks reach them
   size_t restored_tokens = 2048;  // of these are restored
 };
 
@@ -38,6 +39,7 @@ struct EngineFigures {
   Restore disk, host;
   double decode_s = 0;          // a token, steady
   size_t decode_position = 0;   // of the middle one
+  double read_bytes_per_s = 0;  // of memory, right after
   uint32_t steps = 0;           // steady ones
   uint32_t allocating_steps = 0;  // of them, by the engine thread
   uint64_t anonymous_bytes = 0;

@@ -73,7 +73,8 @@ class StepRigImpl final : public StepRig {
                  load_weights(std::move(checkpoint), config, DType::kBf16, *device_, {}));
     EMBER_TRY(make_pool());
     ForwardOptions forward;
-    forward.attention = options_.attention;
+    forward.both_forms = options_.attention == AttentionMode::kAuto;
+    forward.attention = attention_form(options_.attention, kNaiveTokens, false);
     forward.max_rows = options_.max_rows;
     forward.max_sequences = 1;
     forward.max_blocks = table_.size();
@@ -157,6 +158,7 @@ class StepRigImpl final : public StepRig {
     sequence.first_position = static_cast<int32_t>(end - rows);
     sequence.block_table = table_;
     sequence.logit_rows = 1;
+    sequence.form = attention_form(options_.attention, kNaiveTokens, rows == 1);
     return forward_->build({&sequence, 1});
   }
 

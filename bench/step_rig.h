@@ -12,14 +12,14 @@
 
 #include "base/result.h"
 #include "engine/checkpoint/model_config.h"
-#include "kernels/latent_attention.h"
+#include "engine/model/attention_mode.h"
 
 namespace ember {
 
 struct StepRigOptions {
   std::string model;
   int workers = 0;  // 0: every core
-  AttentionForm attention = AttentionForm::kAbsorb;
+  AttentionMode attention = AttentionMode::kAuto;  // kAuto: rows together are of a long prompt
   size_t positions = 8192;  // of the one sequence
   size_t max_rows = 256;    // tokens a step
 };

@@ -34,7 +34,7 @@ void add_options(const CLI::App& app, const std::string& outer_group, CommandDoc
 void add_command(const CLI::App& app, const std::vector<std::string>& words,
                  std::vector<CommandDoc>& docs) {
   const size_t index = docs.size();
-  docs.push_back({words, app.get_description(), {}, {}});
+  docs.push_back({words, app.get_description(), {}, {}, app.get_footer()});
   add_options(app, "", docs[index]);
   for (const CLI::App* below : app.get_subcommands([](const CLI::App*) { return true; })) {
     if (below->get_name().empty()) {  // a group of options
@@ -85,6 +85,14 @@ void manual_of(const CommandDoc& doc, std::string& out) {
     if (!option.value.empty() && !option.positional) names += " \\fI" + roff(option.value) + "\\fR";
     out += names + "\n" + roff(option.help) + (option.required ? " (required)" : "") + "\n";
   }
+  if (doc.notes.empty()) return;
+  out += ".PP\n.nf\n";
+  for (size_t at = 0; at < doc.notes.size();) {
+    const size_t end = std::min(doc.notes.find('\n', at), doc.notes.size());
+    out += roff(doc.notes.substr(at, end - at)) + "\n";
+    at = end + 1;
+  }
+  out += ".fi\n";
 }
 
 // A word between apostrophes, for any of the shells.

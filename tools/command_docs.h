@@ -25,6 +25,7 @@ struct CommandDoc {
   std::string help;
   std::vector<OptionDoc> options;
   std::vector<std::string> subcommands;
+  std::string notes;  // lines: what its signs mean, examples
 };
 
 // The program first, then each command right before those below it.

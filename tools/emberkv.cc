@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tools/command_docs.h"
+#include "tools/command_notes.h"
 #include "tools/commands/chat.h"
 #include "tools/commands/exit_code.h"
 #include "tools/commands/generate.h"
@@ -154,6 +155,7 @@ int run(int argc, char** argv) {
   define_tokenize(root, tokenize, action);
   std::string shell;
   define_help(root, shell, action);
+  add_command_notes(root);
   const bool is_word = !words.empty() && !words[0].empty() && words[0][0] != '-';
   const auto is_named = [&words](const CLI::App* one) { return one->get_name() == words[0]; };
   const CLI::App& commands = root;

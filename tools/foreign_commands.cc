@@ -92,7 +92,8 @@ CommandContext context_of_other(const HolderRequest& request, HolderStreams& str
                      .call = call,
                      .wait_for = [&holding, &streams](const std::function<Ticket()>& begin) {
                        return holding.wait_for(begin, [&streams] { return streams.cancelled(); });
-                     }};
+                     },
+                     .numerics_build = holding.engine().identity().numerics_build};
   };
   // Only this process's own store is changed live: what holds another one is not known.
   const EditorOpener open_editor =

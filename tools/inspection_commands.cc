@@ -27,6 +27,7 @@
 #include "tools/commands/top.h"
 #include "tools/commands/tree.h"
 #include "tools/commands/verify.h"
+#include "tools/model_flags.h"
 #include "tools/prompt_flags.h"
 #include "tools/store_flags.h"
 
@@ -262,6 +263,7 @@ void InspectionCommands::define_explain(CLI::App& root) {
   source->add_option("--conversation", explain.conversation, "A talk of the store: its id, or last")
       ->type_name("ID");
   source->require_option(1);
+  add_attention_mode(*app, explain.attention);
   app->add_option("--namespace", explain.name_space,
                   "By its digits (default: the one that knows most of the prompt)")
       ->type_name("HASH");

@@ -122,7 +122,7 @@ void add_attention_mode(CLI::App& app, AttentionMode& target) {
                                     : AttentionMode::kAuto;
       },
       "Form of latent attention: one of the two for all tokens, or auto, which takes the naive one "
-      "for long prompts (default: absorb)");
+      "for long prompts (default: auto)");
   form->check(CLI::IsMember({"auto", "absorb", "naive"}));
   app.add_flag_callback(
          "--deterministic", [&target] { target = AttentionMode::kAbsorb; },

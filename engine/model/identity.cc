@@ -99,9 +99,17 @@ Identity make_identity(const ModelConfig& config, const BlockHash& weights_finge
   };
   identity.name_space = namespace_hash(identity.fields, layout);
 
-  identity.numerics_build_text = device.kernel_family() + "/" + attention_mode_name(mode);
-  identity.numerics_build = checksum64(as_bytes(identity.numerics_build_text));
+  const NumericsBuild build = numerics_build(device, mode);
+  identity.numerics_build_text = build.text;
+  identity.numerics_build = build.hash;
   return identity;
+}
+
+NumericsBuild numerics_build(const Device& device, AttentionMode mode) {
+  NumericsBuild build;
+  build.text = device.kernel_family() + "/" + attention_mode_name(mode);
+  build.hash = checksum64(as_bytes(build.text));
+  return build;
 }
 
 }  // namespace ember

@@ -20,10 +20,17 @@
 
 namespace ember {
 
+// Which bits come out of this program: the kernels that this machine takes, and the mode.
+struct NumericsBuild {
+  std::string text;   // "cpu-avx2-1/auto"
+  uint64_t hash = 0;  // as records name it
+};
+NumericsBuild numerics_build(const Device& device, AttentionMode mode);
+
 struct Identity {
   NamespaceHash name_space;
   uint64_t numerics_build = 0;
-  std::string numerics_build_text;                          // "cpu-avx2-1/absorb"
+  std::string numerics_build_text;
   std::vector<std::pair<std::string, std::string>> fields;  // of the namespace, to explain a miss
 };
 

@@ -13,11 +13,21 @@ constexpr double kDiskStartUs = 1000;
 constexpr double kDiskBytesPerUs = 500;
 constexpr uint64_t kKnown = 8;  // observations
 constexpr double kLeastLeft = 0.1;  // of a duration, for the tier that is taught
+constexpr double kLeastOfGuess = 1e-6;
 constexpr double kRemoteStartUs = 3000;
 constexpr double kRemoteBytesPerUs = 100;
 
 LearnedCost restore_prior(double start_us, double bytes_per_us) {
   return LearnedCost({start_us, 1 / bytes_per_us, 0});
+}
+
+// A term that came out as nothing keeps a small share of its guess: else it could never be learned
+// again.
+LearnedCost begun_with(LearnedCost::Terms terms, const LearnedCost& guess) {
+  for (size_t i = 0; i < terms.size(); ++i) {
+    terms[i] = std::max(terms[i], kLeastOfGuess * guess.learned()[i]);
+  }
+  return LearnedCost::begun_with(terms);
 }
 
 }  // namespace
@@ -34,12 +44,42 @@ CostPrior guessed_prior(uint64_t active_parameters, uint64_t token_bytes, size_t
   return prior;
 }
 
+CostPrior noted_prior(const CostNote& note) {
+  CostPrior prior;
+  prior.chunk_tokens = note.chunk_tokens;
+  prior.token_bytes = note.token_bytes;
+  prior.learned = note;
+  prior.step_us = prior.token_us = prior.token_position_us = 0;
+  return prior;
+}
+
 CostModel::CostModel(const CostPrior& prior)
     : prior_(prior),
       compute_({prior.step_us, prior.token_us, prior.token_position_us}),
       restore_{LearnedCost({0, 0, 0}), restore_prior(kHostStartUs, kHostBytesPerUs),
                restore_prior(kDiskStartUs, kDiskBytesPerUs),
-               restore_prior(kRemoteStartUs, kRemoteBytesPerUs)} {}
+               restore_prior(kRemoteStartUs, kRemoteBytesPerUs)} {
+  if (!prior.learned) return;
+  computes_ = prior.learned->observations;
+  compute_ = begun_with(prior.learned->compute, compute_);
+  for (size_t tier = 0; tier < kTierCount; ++tier) {
+    const auto& [start_us, byte_us] = prior.learned->restore[tier];
+    restore_[tier] = begun_with({start_us, byte_us, 0}, restore_[tier]);
+  }
+}
+
+CostNote CostModel::note() const {
+  CostNote note;
+  note.chunk_tokens = prior_.chunk_tokens;
+  note.token_bytes = prior_.token_bytes;
+  note.observations = computes_;
+  note.compute = compute_.learned();
+  for (size_t tier = 0; tier < kTierCount; ++tier) {
+    const LearnedCost::Terms& terms = restore_[tier].learned();
+    note.restore[tier] = {terms[0], terms[1]};
+  }
+  return note;
+}
 
 LearnedCost::Terms CostModel::compute_terms(size_t tokens, size_t position) const {
   const size_t steps = (tokens + prior_.chunk_tokens - 1) / prior_.chunk_tokens;
@@ -53,7 +93,9 @@ LearnedCost::Terms CostModel::restore_terms(uint64_t tokens) const {
 }
 
 void CostModel::saw_compute(size_t tokens, size_t position, int64_t us) {
-  if (tokens > 0) compute_.saw(compute_terms(tokens, position), static_cast<double>(us));
+  if (tokens == 0) return;
+  ++computes_;
+  compute_.saw(compute_terms(tokens, position), static_cast<double>(us));
 }
 
 // Where several tiers took part, the one that is known least is taught what the others leave of the

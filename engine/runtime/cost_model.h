@@ -12,10 +12,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "engine/runtime/learned_cost.h"
 #include "store/block_cache.h"
+#include "store/cost_note.h"
 
 namespace ember {
 
@@ -26,7 +28,11 @@ struct CostPrior {
   double token_position_us = 0.05;      // each token and position before it
   size_t chunk_tokens = 256;            // prompt tokens a step
   double token_bytes = 1;               // of latents
+  // What an earlier process learned; it stands in place of the guesses.
+  std::optional<CostNote> learned = {};
 };
+// As an earlier process left it: to predict with, where there is no model.
+CostPrior noted_prior(const CostNote& note);
 // For a model of so many parameters that act on a token, on `workers` cores: a cautious guess.
 CostPrior guessed_prior(uint64_t active_parameters, uint64_t token_bytes, size_t chunk_tokens,
                         int workers);
@@ -50,6 +56,9 @@ class CostModel {
   // To restore tokens; what lies on the device takes nothing.
   double restore_us(const TokensByTier& tokens) const;
 
+  // All that was learned; `unix_us` is the caller's to set.
+  CostNote note() const;
+
  private:
   LearnedCost::Terms compute_terms(size_t tokens, size_t position) const;
   LearnedCost::Terms restore_terms(uint64_t tokens) const;
@@ -57,6 +66,7 @@ class CostModel {
   CostPrior prior_;
   LearnedCost compute_;
   std::array<LearnedCost, kTierCount> restore_;
+  uint64_t computes_ = 0;  // seen, by earlier processes too
 };
 
 }  // namespace ember

@@ -11,15 +11,18 @@
 #include "engine/model/forward.h"
 #include "engine/model/weights.h"
 #include "engine/runtime/namespace_entry.h"
+#include "store/cost_note.h"
 #include "store/ram_plan.h"
 
 namespace ember {
 namespace {
 
+constexpr int64_t kNoteCostsEveryUs = 60'000'000;
+
 class EngineImpl final : public Engine {
  public:
   explicit EngineImpl(EngineOptions options) : options_(std::move(options)) {}
-  ~EngineImpl() override = default;
+  ~EngineImpl() override { note_costs(); }
 
   Status open();
 
@@ -51,6 +54,11 @@ class EngineImpl final : public Engine {
   Status open_cache();
   Status open_forward();
   Status warm_up();
+  bool keeps_costs() const {
+    const StoreState state = cache_->health().state;
+    return state == StoreState::kOk || state == StoreState::kDegraded;
+  }
+  void note_costs();
   std::function<void(double)> progress(std::string_view what) const {
     if (!options_.progress) return {};
     return [this, what](double done) { options_.progress(what, done); };
@@ -69,6 +77,8 @@ class EngineImpl final : public Engine {
   std::unique_ptr<Trace> trace_;
   std::unique_ptr<Scheduler> scheduler_;
   int64_t load_us_ = 0;
+  uint64_t noted_computes_ = 0;   // steps that what was written down knows of
+  int64_t noted_at_us_ = 0;
 };
 
 // The longest context that both the model and the RAM hold.
@@ -193,6 +203,9 @@ Status EngineImpl::open_forward() {
   scheduler.trace = trace_.get();
   scheduler.costs = guessed_prior(count_parameters(config()).active, layout_.token_bytes(),
                                   options_.chunk_tokens, device_->worker_count());
+  if (keeps_costs()) {
+    scheduler.costs.learned = read_cost_note(options_.store_path, identity_.name_space);
+  }
   scheduler_ = Scheduler::create(*device_, *cache_, *forward_, std::move(scheduler));
   return {};
 }
@@ -206,7 +219,9 @@ Status EngineImpl::warm_up() {
   request.max_tokens = 1;
   request.use_cache = false;
   request.on_prefill = [](size_t, size_t) {};
-  return run(std::move(request)).status;
+  EMBER_TRY(run(std::move(request)).status);
+  noted_computes_ = scheduler_->costs().observations;
+  return {};
 }
 
 Result<uint64_t> EngineImpl::submit(Request request) {
@@ -244,7 +259,20 @@ bool EngineImpl::make_durable(int64_t timeout_us) {
   const Ticket ticket = cache_->sync();
   if (!ticket) return true;
   const auto outcome = scheduler_->follow(ticket);
-  return scheduler_->wait_for(*outcome, timeout_us) && outcome->status.ok();
+  const bool durable = scheduler_->wait_for(*outcome, timeout_us) && outcome->status.ok();
+  if (system_clock().now_us() - noted_at_us_ >= kNoteCostsEveryUs) note_costs();
+  return durable;
+}
+
+// Advice only: where it cannot be written the next process begins with what there is.
+void EngineImpl::note_costs() {
+  if (!scheduler_ || !keeps_costs()) return;
+  CostNote note = scheduler_->costs();
+  if (note.observations <= noted_computes_) return;
+  note.unix_us = system_clock().unix_us();
+  static_cast<void>(write_cost_note(options_.store_path, identity_.name_space, note));
+  noted_computes_ = note.observations;
+  noted_at_us_ = system_clock().now_us();
 }
 
 }  // namespace

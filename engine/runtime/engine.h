@@ -44,7 +44,7 @@ struct EngineOptions {
   std::optional<DType> cache_dtype;  // kF8E4M3 beside bf16; absent: as `precision`
   WeightForm weights = WeightForm::kStored;
   std::string config_path;  // empty: the model's own config.json
-  AttentionMode attention = AttentionMode::kAbsorb;
+  AttentionMode attention = AttentionMode::kAuto;
   int workers = 0;  // 0: every core
   bool need_tokenizer = true;
   RestorePolicy restore = RestorePolicy::kByCost;

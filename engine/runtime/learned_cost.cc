@@ -9,7 +9,8 @@ namespace {
 
 constexpr double kFade = 0.95;         // of all that was seen, at each observation
 constexpr double kPriorWeight = 0.02;  // in observations
-constexpr double kPriorFade = 0.1;     // at each observation: a prior may be far off
+constexpr double kLearnedWeight = 3;   // of what was learned before, in observations
+constexpr double kLearnedFade = 0.9;
 constexpr double kLeastShare = 1e-3;   // of its prior: a term that seemed to be nothing
 constexpr double kLeastPrior = 1e-8;   // it keeps the equations solvable
 constexpr uint64_t kTrustedFrom = 3;   // observations before one can surprise
@@ -53,6 +54,14 @@ bool solve(Matrix a, Terms b, const std::array<bool, LearnedCost::kTerms>& used,
 
 }  // namespace
 
+LearnedCost LearnedCost::begun_with(const Terms& learned) {
+  LearnedCost cost(learned);
+  cost.observations_ = kTrustedFrom;
+  cost.prior_weight_ = kLearnedWeight;
+  cost.prior_fade_ = kLearnedFade;
+  return cost;
+}
+
 double LearnedCost::of(const Terms& terms) const {
   double us = 0;
   for (size_t i = 0; i < kTerms; ++i) us += learned_[i] * terms[i];
@@ -71,7 +80,7 @@ void LearnedCost::saw(const Terms& terms, double us) {
   }
   surprise_ = surprise;
   ++observations_;
-  prior_weight_ = std::max(kLeastPrior, prior_weight_ * kPriorFade);
+  prior_weight_ = std::max(kLeastPrior, prior_weight_ * prior_fade_);
   fade(kFade);
   const double weight = 1 / (us * us);
   for (size_t i = 0; i < kTerms; ++i) {
@@ -89,6 +98,7 @@ void LearnedCost::begin_anew(double ratio) {
   products_ = {};
   results_ = {};
   prior_weight_ = kPriorWeight;
+  prior_fade_ = kPriorFade;
   observations_ = 0;
 }
 

@@ -23,14 +23,21 @@ class LearnedCost {
   using Terms = std::array<double, kTerms>;  // unused terms are 0 everywhere
 
   // `prior`: microseconds for each unit of a term, as good as one knows.
-  explicit LearnedCost(const Terms& prior) : prior_(prior), learned_(prior) {}
+  explicit LearnedCost(const Terms& prior)
+      : prior_(prior), learned_(prior), prior_fade_(kPriorFade) {}
+
+  // Begins with what was learned before, which a first observation does not overthrow.
+  static LearnedCost begun_with(const Terms& learned);
 
   // Microseconds.
   double of(const Terms& terms) const;
   void saw(const Terms& terms, double us);
+  const Terms& learned() const { return learned_; }
   uint64_t observations() const { return observations_; }
 
  private:
+  static constexpr double kPriorFade = 0.1;  // a guess may be far off
+
   void begin_anew(double ratio);
   void fade(double share);
   void learn();
@@ -41,7 +48,8 @@ class LearnedCost {
   Terms results_{};
   uint64_t observations_ = 0;
   double prior_weight_ = 0;  // in observations
-  int surprise_ = 0;  // of the last observation: -1 faster, +1 slower than twice
+  double prior_fade_;        // of it, at each observation
+  int surprise_ = 0;         // of the last observation: -1 faster, +1 slower than twice
 };
 
 }  // namespace ember

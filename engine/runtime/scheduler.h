@@ -105,6 +105,9 @@ class Scheduler {
   virtual void watch_for(Ticket ticket, int64_t timeout_us,
                          std::function<void(const Status&)> done) = 0;
 
+  // What computing and restoring took so far, for the next process.
+  virtual CostNote costs() const = 0;
+
   virtual std::shared_ptr<const TicketOutcome> follow(Ticket ticket) = 0;
   // Ticks until the ticket is reported; false when `timeout_us` passed first.
   virtual bool wait_for(const TicketOutcome& outcome, int64_t timeout_us) = 0;

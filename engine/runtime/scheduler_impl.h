@@ -45,6 +45,7 @@ class SchedulerImpl final : public Scheduler {
   void watch(Ticket ticket, std::function<void(const Status&)> done) override;
   void watch_for(Ticket ticket, int64_t timeout_us,
                  std::function<void(const Status&)> done) override;
+  CostNote costs() const override { return costs_.note(); }
   std::shared_ptr<const TicketOutcome> follow(Ticket ticket) override;
   bool wait_for(const TicketOutcome& outcome, int64_t timeout_us) override;
   bool tick(int64_t deadline_us) override;

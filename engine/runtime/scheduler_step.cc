@@ -160,9 +160,11 @@ void SchedulerImpl::take_drawn(Sequence& sequence, TokenId id) {
   }
 }
 
-// From steps that one prompt has nearly for itself.
+// From steps that one prompt has nearly for itself. What warms up, cold as everything is then, is
+// better than a guess, and worse than what was learned before.
 void SchedulerImpl::learn_compute(const Sequence& sequence) {
   const size_t others = step_members_.size() - 1;
+  if (!sequence.request.use_cache && options_.costs.learned) return;
   if (sequence.phase != Phase::kPrefill || 8 * others > sequence.in_step) return;
   costs_.saw_compute(sequence.in_step, sequence.computed, clock_.now_us() - step_began_us_);
 }

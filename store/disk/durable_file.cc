@@ -10,6 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "store/disk/private_file.h"
 #include "store/disk/rocksdb_status.h"
 
 namespace ember {
@@ -82,9 +83,15 @@ Status remove_durable_file(const BaseFileSystem& base, const std::string& path) 
 }
 
 // The name is synced also where the folder was there: whoever made it may have been killed before.
+// On the machine's own file system it is private from its first moment: a kill between making it
+// and closing it to others would leave it open.
 Status make_private_directory(const BaseFileSystem& base, const std::string& directory) {
   rocksdb::FileSystem& files = below(base);
-  if (!files.FileExists(directory, IOOptions(), nullptr).ok()) {
+  if (base == nullptr) {
+    if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+      return system_error(directory, "cannot be made", errno);
+    }
+  } else if (!files.FileExists(directory, IOOptions(), nullptr).ok()) {
     IOStatus status = files.CreateDir(directory, IOOptions(), nullptr);
     if (!status.ok()) return rocksdb_error(status, directory + ": cannot be made");
     ::chmod(directory.c_str(), 0700);

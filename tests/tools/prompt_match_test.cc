@@ -43,7 +43,8 @@ class Chains {
   PromptMatch match(const Tokens& prompt, const std::string& scope) {
     const Result<BlockTree> tree = BlockTree::read(reader);
     EXPECT_TRUE(tree.ok());
-    Result<PromptMatch> match = match_prompt(reader, *tree, prompt, {}, scope);
+    const MatchPlace place{.name_space = {}, .scope = scope, .build = {}};
+    Result<PromptMatch> match = match_prompt(reader, *tree, prompt, place);
     EXPECT_TRUE(match.ok());
     return std::move(match).value();
   }

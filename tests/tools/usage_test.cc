@@ -1,4 +1,8 @@
 // The command line itself: help, usage errors and their exit codes.
+#include <regex>
+#include <set>
+#include <sstream>
+
 #include "tests/tools/command_line.h"
 
 namespace ember {
@@ -19,6 +23,55 @@ TEST_F(UsageTest, HelpIsNoError) {
     EXPECT_EQ(help.exit_code, 0) << command;
     EXPECT_NE(help.output.find("--"), std::string::npos) << command;
     EXPECT_EQ(help.errors, "") << command;
+  }
+}
+
+// The words of all commands, as the manual lists them.
+std::vector<std::vector<std::string>> listed_commands(const std::string& manual) {
+  std::vector<std::vector<std::string>> commands;
+  std::istringstream lines(manual);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string request, program, word;
+    if (!(words >> request >> program) || request != ".SS" || program != "emberkv") continue;
+    commands.emplace_back();
+    while (words >> word) commands.back().push_back(word);
+  }
+  return commands;
+}
+
+std::set<std::string> flags_in(const std::string& text) {
+  std::set<std::string> flags;
+  static const std::regex flag("--[a-z][a-z-]*");
+  for (std::sregex_iterator it(text.begin(), text.end(), flag), end; it != end; ++it) {
+    flags.insert(it->str());
+  }
+  return flags;
+}
+
+TEST_F(UsageTest, EveryCommandHasExamplesWithFlagsThatItKnows) {
+  const std::vector<std::vector<std::string>> commands =
+      listed_commands(emberkv({"manual"}).output);
+  EXPECT_GT(commands.size(), 20u);
+  for (std::vector<std::string> words : commands) {
+    std::string name;
+    for (const std::string& word : words) name += " " + word;
+    words.push_back("--help");
+    const std::string help = emberkv(words).output;
+    if (words.size() == 1 || help.find("SUBCOMMANDS:") != std::string::npos ||
+        help.find("Subcommands:") != std::string::npos) {
+      continue;
+    }
+    const size_t at = help.find("Example");
+    ASSERT_NE(at, std::string::npos) << name;
+    const std::set<std::string> known = flags_in(help.substr(0, at));
+    std::istringstream examples(help.substr(at));
+    for (std::string line; std::getline(examples, line);) {
+      if (line.rfind("  emberkv" + name, 0) != 0) continue;
+      for (const std::string& flag : flags_in(line)) {
+        EXPECT_TRUE(known.count(flag) > 0) << line << " of" << name << " has " << flag;
+      }
+    }
   }
 }
 

@@ -62,9 +62,12 @@ void BlockTree::add(const BlockSight& sight) {
   node.stored_bytes = sight.record.stored_bytes();
   node.raw_bytes = sight.record.raw_bytes();
   node.last_use_unix_us = sight.touch.last_use_unix_us;
-  const uint32_t name_space = number_of(name_spaces_, name_space_numbers_, sight.record.name_space);
   // More of these are in no store but a made one: the last number is then theirs together.
-  node.name_space = static_cast<uint16_t>(std::min<uint32_t>(name_space, UINT16_MAX));
+  const auto small = [](uint32_t number) {
+    return static_cast<uint16_t>(std::min<uint32_t>(number, UINT16_MAX));
+  };
+  node.name_space = small(number_of(name_spaces_, name_space_numbers_, sight.record.name_space));
+  node.build = small(number_of(builds_, build_numbers_, sight.record.numerics_build));
   node.scope = number_of(scopes_, scope_numbers_, sight.record.scope);
   for (size_t tier = 0; tier < kTierCount; ++tier) {
     if (sight.place.in[tier]) node.tiers = static_cast<uint8_t>(node.tiers | (1u << tier));

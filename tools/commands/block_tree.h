@@ -35,6 +35,7 @@ struct BlockNode {
   int64_t last_use_unix_us = 0;
   uint32_t scope = 0;       // index into BlockTree::scopes
   uint16_t name_space = 0;  // index into BlockTree::name_spaces
+  uint16_t build = 0;       // index into BlockTree::builds
   uint8_t tiers = 0;        // bit by Tier
   bool tail = false;
   bool orphan = false;  // its parent is not there, and it is no first block
@@ -64,6 +65,8 @@ class BlockTree {
   const std::vector<uint32_t>& roots() const { return roots_; }
   const std::vector<NamespaceHash>& name_spaces() const { return name_spaces_; }
   const std::vector<std::string>& scopes() const { return scopes_; }
+  // Numerics builds of its records (engine/model/identity.h).
+  const std::vector<uint64_t>& builds() const { return builds_; }
   const StoreReader::Walked& walked() const { return walked_; }
 
   // The nodes whose hash begins with these hexadecimal digits.
@@ -98,8 +101,10 @@ class BlockTree {
   std::vector<uint32_t> roots_;
   std::vector<NamespaceHash> name_spaces_;
   std::vector<std::string> scopes_;
+  std::vector<uint64_t> builds_;
   std::map<NamespaceHash, uint32_t> name_space_numbers_;
   std::map<std::string, uint32_t> scope_numbers_;
+  std::map<uint64_t, uint32_t> build_numbers_;
   StoreReader::Walked walked_;
 };
 

@@ -59,6 +59,7 @@ struct LiveCache {
   // Begins something on the engine thread, and waits for its ticket (zero: nothing to wait for).
   // Errors: the ticket's; those of call; kCancelled when whoever asked has gone.
   std::function<Status(const std::function<Ticket()>& begin)> wait_for;
+  uint64_t numerics_build = 0;  // of what it computes
 };
 using LiveOpener = std::function<Result<LiveCache>(const StoreChoice&)>;
 

@@ -73,7 +73,8 @@ Status count_what_stays(Leaving& leaving, StoreReader& reader, const BlockTree& 
   }
   tokens.push_back(0);  // the last one is never matched
   EMBER_ASSIGN(const PromptMatch match,
-               match_prompt(reader, tree, tokens, talk.name_space, talk.scope));
+               match_prompt(reader, tree, tokens,
+                            {.name_space = talk.name_space, .scope = talk.scope, .build = {}}));
   uint64_t end = 0;
   for (const uint32_t index : match.nodes) {
     const BlockNode& node = tree.node(index);

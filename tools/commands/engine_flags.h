@@ -31,7 +31,7 @@ struct EngineFlags {
   uint32_t layers_per_group = 0;
   int workers = 0;
   RestorePolicy restore = RestorePolicy::kByCost;
-  AttentionMode attention = AttentionMode::kAbsorb;
+  AttentionMode attention = AttentionMode::kAuto;
   std::string trace_file;  // not empty: what happened is written there at the end
   WeightForm weights = WeightForm::kStored;
   std::optional<DType> cache_dtype;  // absent: bf16

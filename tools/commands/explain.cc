@@ -2,6 +2,7 @@
 #include "tools/commands/explain.h"
 
 #include <algorithm>
+#include <cinttypes>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -9,9 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "base/format.h"
+#include "engine/model/identity.h"
+#include "kernels/device.h"
 #include "tools/commands/block_filter.h"
 #include "tools/commands/conversations.h"
 #include "tools/commands/exit_code.h"
+#include "tools/commands/predicted_times.h"
 #include "tools/commands/prefix_text.h"
 #include "tools/commands/prompt_match.h"
 #include "tools/commands/repair.h"
@@ -28,11 +33,11 @@ constexpr size_t kTokensAfter = 16;
 
 struct FieldDifference {
   std::string field;
-  std::string here;   // in the namespace that is explained
+  std::string here;   // in what is explained
   std::string there;  // in the one that knows more
 };
 
-// Another namespace that knows more of the same tokens.
+// Another namespace or numerics build that knows more of the same tokens.
 struct Rival {
   PromptMatch match;
   std::string model;
@@ -43,11 +48,26 @@ struct Explanation {
   PromptTokens prompt;
   PromptMatch match;
   std::string model;
+  std::string build;
+  std::optional<PredictedTimes> times;
   std::optional<Rival> rival;
   std::optional<std::string> before;  // text around the place
   std::optional<std::string> ours;
   std::optional<std::string> theirs;
 };
+
+// "cpu-avx2-1/auto" where this program on this machine could compute so; else its digits.
+std::string build_name(uint64_t build) {
+  const std::unique_ptr<Device> device = make_cpu_device({.workers = 1});
+  for (const AttentionMode mode :
+       {AttentionMode::kAuto, AttentionMode::kAbsorb, AttentionMode::kNaive}) {
+    const NumericsBuild known = numerics_build(*device, mode);
+    if (known.hash == build) return known.text;
+  }
+  std::string digits;
+  print_to(digits, "%016" PRIx64, build);
+  return digits;
+}
 
 const char* end_name(MatchEnd end) {
   switch (end) {
@@ -67,8 +87,10 @@ const char* end_name(MatchEnd end) {
 
 class Explainer {
  public:
-  Explainer(const ExplainOptions& options, StoreReader& reader, const BlockTree& tree)
-      : options_(options), reader_(reader), tree_(tree), text_(reader) {}
+  // `build`: of the engine whose requests are explained.
+  Explainer(const ExplainOptions& options, StoreReader& reader, const BlockTree& tree,
+            uint64_t build)
+      : options_(options), reader_(reader), tree_(tree), build_(build), text_(reader) {}
 
   Result<Explanation> run() {
     if (!options_.tokenizer.empty()) {
@@ -90,6 +112,9 @@ class Explainer {
     EMBER_TRY(find_rival(best));
     EMBER_ASSIGN(const NamespaceNote note, reader_.name_space(best.match.name_space));
     best.model = note.model;
+    best.build = build_name(build_);
+    best.times =
+        predict_times(reader_.facts().path, best.match, best.prompt.ids.size());
     describe_place(best);
     return best;
   }
@@ -140,7 +165,7 @@ class Explainer {
       }
       Explanation one;
       one.prompt = std::move(prompt).value();
-      EMBER_ASSIGN(one.match, match_prompt(reader_, tree_, one.prompt.ids, name, options_.scope));
+      EMBER_ASSIGN(one.match, match(one.prompt.ids, name, build_));
       if (one.prompt.ids.empty()) {
         return Error{ErrorCode::kInvalidArgument,
                      "the prompt has no tokens, expected at least one"};
@@ -151,17 +176,27 @@ class Explainer {
     return std::move(*best);
   }
 
-  // Blocks of another namespace are of no use, however well their tokens agree: which field of the
-  // identity stands between is what one wants to know.
+  Result<PromptMatch> match(TokenSpan prompt, const NamespaceHash& name, uint64_t build) {
+    return match_prompt(reader_, tree_, prompt,
+                        {.name_space = name, .scope = options_.scope, .build = build});
+  }
+
+  // Blocks of another namespace or numerics build are of no use, however well their tokens agree:
+  // which field of the identity stands between is what one wants to know.
   Status find_rival(Explanation& best) {
     for (const NamespaceHash& name : tree_.name_spaces()) {
-      if (name == best.match.name_space) continue;
-      EMBER_ASSIGN(PromptMatch match,
-                   match_prompt(reader_, tree_, best.prompt.ids, name, options_.scope));
-      const uint64_t most = best.rival ? best.rival->match.tokens : best.match.tokens;
-      if (match.tokens > most) best.rival = Rival{std::move(match), {}, {}};
+      for (const uint64_t build : tree_.builds()) {
+        if (name == best.match.name_space && build == build_) continue;
+        EMBER_ASSIGN(PromptMatch other, match(best.prompt.ids, name, build));
+        const uint64_t most = best.rival ? best.rival->match.tokens : best.match.tokens;
+        if (other.tokens > most) best.rival = Rival{std::move(other), {}, {}};
+      }
     }
     if (!best.rival) return {};
+    if (*best.rival->match.build != build_) {
+      best.rival->differences.push_back(
+          {"numerics_build", build_name(build_), build_name(*best.rival->match.build)});
+    }
     EMBER_ASSIGN(const NamespaceNote here, reader_.name_space(best.match.name_space));
     EMBER_ASSIGN(const NamespaceNote there, reader_.name_space(best.rival->match.name_space));
     best.rival->model = there.model;
@@ -190,6 +225,7 @@ class Explainer {
   const ExplainOptions& options_;
   StoreReader& reader_;
   const BlockTree& tree_;
+  const uint64_t build_;
   PrefixText text_;
   std::unique_ptr<Tokenizer> given_;
   PromptSource source_;
@@ -200,6 +236,7 @@ class Explainer {
 Json rival_json(const Rival& rival) {
   Json json = {{"namespace", rival.match.name_space.hex()},
                {"model", rival.model},
+               {"numerics_build", build_name(*rival.match.build)},
                {"tokens", rival.match.tokens},
                {"differs", Json::array()}};
   for (const FieldDifference& one : rival.differences) {
@@ -208,17 +245,29 @@ Json rival_json(const Rival& rival) {
   return json;
 }
 
+Json times_json(const PredictedTimes& times) {
+  return {{"restored_tokens", times.restored_tokens},
+          {"skipped_tokens", times.skipped_tokens},
+          {"restore_ms", times.restore_ms},
+          {"compute_ms", times.compute_ms},
+          {"without_cache_ms", times.without_cache_ms},
+          {"learned_from_steps", times.observations},
+          {"learned_unix_us", times.unix_us}};
+}
+
 void print_json(const Explanation& one, std::ostream& out) {
   const PromptMatch& match = one.match;
   const uint64_t prompt = one.prompt.ids.size();
   Json json = {{"prompt_tokens", prompt},      {"namespace", match.name_space.hex()},
-               {"model", one.model},           {"block_tokens", match.block_tokens},
+               {"model", one.model},           {"numerics_build", one.build},
+               {"block_tokens", match.block_tokens},
                {"hit_tokens", match.tokens},   {"computed_tokens", prompt - match.tokens},
                {"blocks", match.nodes.size()}, {"runs", Json::array()},
                {"end", end_name(match.end)}};
   for (const TierRun& run : match.runs) {
     json["runs"].push_back({{"tier", tier_name(run.tier)}, {"tokens", run.tokens}});
   }
+  json["predicted"] = one.times ? times_json(*one.times) : Json();
   const auto add_text = [&json](const char* name, const std::optional<std::string>& text) {
     if (text) json[name] = valid_utf8(*text);
   };
@@ -266,7 +315,7 @@ std::string reason(const Explanation& one) {
       return "block " + match.other.hex().substr(0, 16) +
              " was proven damaged; recomputing heals it";
     case MatchEnd::kNothing:
-      return "the store has no block of this namespace and scope";
+      return "the store has no block of this namespace, scope and numerics build";
   }
   return "";
 }
@@ -281,12 +330,22 @@ void print_place(const Explanation& one, CommandIo& io) {
   if (one.theirs) io.out << "  the store has  " << one_line(*one.theirs, room) << '\n';
 }
 
+void print_times(const PredictedTimes& times, std::ostream& out) {
+  out << "predicted        " << duration_text(times.restore_ms) << " to restore, "
+      << duration_text(times.compute_ms) << " to compute; without the cache "
+      << duration_text(times.without_cache_ms) << '\n';
+  if (times.skipped_tokens == 0) return;
+  out << "                 " << grouped(times.skipped_tokens)
+      << " of the known tokens would be computed all the same: that is quicker\n";
+}
+
 void print_text(const Explanation& one, CommandIo& io) {
   const PromptMatch& match = one.match;
   const uint64_t prompt = one.prompt.ids.size();
   io.out << "prompt           " << grouped(prompt) << " tokens\n"
          << "namespace        " << match.name_space.hex()
          << (one.model.empty() ? "" : " (" + one_line(one.model, 64) + ")") << '\n'
+         << "numerics         " << one.build << '\n'
          << "would hit        " << grouped(match.tokens) << " tokens, "
          << percent_text(static_cast<double>(match.tokens), static_cast<double>(prompt)) << ", of "
          << grouped(match.nodes.size()) << " blocks\n";
@@ -296,11 +355,13 @@ void print_text(const Explanation& one, CommandIo& io) {
   io.out << "would compute    " << grouped(prompt - match.tokens) << " tokens\n"
          << "because          " << reason(one) << '\n';
   print_place(one, io);
+  if (one.times) print_times(*one.times, io.out);
   if (one.rival) {
+    const bool same = one.rival->match.name_space == match.name_space;
     io.out << "\nnamespace " << one.rival->match.name_space.hex()
            << (one.rival->model.empty() ? "" : " (" + one_line(one.rival->model, 64) + ")")
-           << " knows " << grouped(one.rival->match.tokens)
-           << " of these tokens, but it is another because of\n";
+           << " knows " << grouped(one.rival->match.tokens) << " of these tokens, but "
+           << (same ? "they were computed in another way:" : "it is another because of") << '\n';
     for (const FieldDifference& field : one.rival->differences) {
       io.out << "  " << one_line(field.field, 64) << ": here " << one_line(field.here, 200)
              << ", there " << one_line(field.there, 200) << '\n';
@@ -331,6 +392,17 @@ Status check_files(const ExplainOptions& options, const CommandContext& context)
   return {};
 }
 
+// What is explained is the next request: of the process that holds the store, else of `generate` on
+// this machine.
+Result<uint64_t> build_of_requests(const ExplainOptions& options, StoreReader& reader,
+                                   const CommandContext& context) {
+  if (reader.facts().live) {
+    EMBER_ASSIGN(const LiveCache live, context.open_live(options.store));
+    return live.numerics_build;
+  }
+  return numerics_build(*make_cpu_device({.workers = 1}), options.attention).hash;
+}
+
 }  // namespace
 
 Result<int> run_explain(const ExplainOptions& options, CommandContext& context) {
@@ -340,7 +412,8 @@ Result<int> run_explain(const ExplainOptions& options, CommandContext& context) 
   EMBER_ASSIGN(const std::shared_ptr<StoreReader> reader, context.open_reader(options.store));
   EMBER_TRY(check_files(options, context));
   EMBER_ASSIGN(const BlockTree tree, read_tree(*reader, context.io));
-  EMBER_ASSIGN(const Explanation explanation, Explainer(options, *reader, tree).run());
+  EMBER_ASSIGN(const uint64_t build, build_of_requests(options, *reader, context));
+  EMBER_ASSIGN(const Explanation explanation, Explainer(options, *reader, tree, build).run());
   if (options.json) {
     print_json(explanation, context.io.out);
   } else {

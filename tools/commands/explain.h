@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "engine/model/attention_mode.h"
 #include "tools/commands/command_context.h"
 #include "tools/commands/prompt_source.h"
 
@@ -20,6 +21,7 @@ struct ExplainOptions {
   std::string conversation;  // its id or "last", in place of a prompt
   std::string name_space;    // first digits; empty: the one that knows most of the prompt
   std::string scope = "shared";
+  AttentionMode attention = AttentionMode::kAuto;  // beside a holder: the holder's
   std::string tokenizer;  // a file or folder; empty: the one that the store keeps
   std::string template_name;
   std::optional<bool> thinking;

@@ -55,8 +55,12 @@ class Matcher {
   }
 
  private:
+  bool of_build(const BlockNode& node) const {
+    return !match_.build || tree_.builds()[node.build] == *match_.build;
+  }
+
   bool in_scope(const BlockNode& node, const std::string& scope) const {
-    return tree_.name_spaces()[node.name_space] == match_.name_space &&
+    return tree_.name_spaces()[node.name_space] == match_.name_space && of_build(node) &&
            tree_.scopes()[node.scope] == scope;
   }
 
@@ -86,7 +90,7 @@ class Matcher {
   Result<std::optional<uint32_t>> below_last(const BlockHash& hash, TokenSpan block) {
     for (const uint32_t index : tree_.find(hash.hex())) {
       const BlockNode& node = tree_.node(index);
-      if (node.parent != last_ || node.tail) continue;
+      if (node.parent != last_ || node.tail || !of_build(node)) continue;
       EMBER_ASSIGN(const std::optional<BlockRecord> record, reader_.record(hash));
       if (!record ||
           !std::equal(block.begin(), block.end(), record->tokens.begin(), record->tokens.end())) {
@@ -186,15 +190,15 @@ class Matcher {
 }  // namespace
 
 Result<PromptMatch> match_prompt(StoreReader& reader, const BlockTree& tree, TokenSpan prompt,
-                                 const NamespaceHash& name_space, const std::string& scope) {
+                                 const MatchPlace& place) {
   PromptMatch own;
-  own.name_space = name_space;
-  EMBER_TRY(Matcher(reader, tree, prompt, scope, scope, own).run());
+  own.name_space = place.name_space;
+  own.build = place.build;
+  PromptMatch published = own;
+  EMBER_TRY(Matcher(reader, tree, prompt, place.scope, place.scope, own).run());
   const std::string shared(kSharedScopeName);
-  if (scope == shared) return own;
-  PromptMatch published;
-  published.name_space = name_space;
-  EMBER_TRY(Matcher(reader, tree, prompt, scope, shared, published).run());
+  if (place.scope == shared) return own;
+  EMBER_TRY(Matcher(reader, tree, prompt, place.scope, shared, published).run());
   return published.tokens > own.tokens ? published : own;
 }
 

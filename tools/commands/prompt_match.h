@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,7 @@ enum class MatchEnd : uint8_t {
   kDiffers,  // the store knows another token in the place
   kUnknown,  // nothing in the store goes on from there
   kDamaged,  // the next block is a hole: its bytes were proven wrong
-  kNothing,  // the store has no block of this namespace and scope
+  kNothing,  // the store has no block of this namespace, scope and numerics build
 };
 
 struct TierRun {
@@ -31,8 +32,16 @@ struct TierRun {
   uint64_t tokens = 0;
 };
 
+// Which blocks may match.
+struct MatchPlace {
+  NamespaceHash name_space;
+  std::string scope;
+  std::optional<uint64_t> build;  // only of this numerics build; absent: of any
+};
+
 struct PromptMatch {
   NamespaceHash name_space;
+  std::optional<uint64_t> build;
   uint32_t block_tokens = 0;    // of a full block; 0: not known
   uint64_t tokens = 0;          // that would be restored
   std::vector<TierRun> runs;    // from the front on, by the best tier of each block
@@ -45,6 +54,6 @@ struct PromptMatch {
 
 // Errors: those of reading records.
 Result<PromptMatch> match_prompt(StoreReader& reader, const BlockTree& tree, TokenSpan prompt,
-                                 const NamespaceHash& name_space, const std::string& scope);
+                                 const MatchPlace& place);
 
 }  // namespace ember

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <ctime>
 
+#include "base/format.h"
+
 namespace ember {
 namespace {
 
@@ -59,6 +61,20 @@ std::string time_text(int64_t unix_us) {
   if (::gmtime_r(&seconds, &parts) == nullptr) return "-";
   char text[64];
   std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts);
+  return text;
+}
+
+std::string duration_text(double ms) {
+  std::string text;
+  if (ms < 10) {
+    print_to(text, "%.1f ms", ms);
+  } else if (ms < 1000) {
+    print_to(text, "%.0f ms", ms);
+  } else if (ms < 100'000) {
+    print_to(text, "%.1f s", ms * 1e-3);
+  } else {
+    print_to(text, "%.0f min", ms / 60'000);
+  }
   return text;
 }
 

@@ -17,6 +17,8 @@ namespace ember {
 std::string age_text(int64_t then_unix_us, int64_t now_unix_us);
 // "2026-11-30 20:15:04 UTC"; "-" when it is not known.
 std::string time_text(int64_t unix_us);
+// "0.4 ms", "312 ms", "4.1 s", "12 min".
+std::string duration_text(double ms);
 // 1234567 as "1,234,567".
 std::string grouped(uint64_t number);
 // "1 block", "1,234 blocks".

@@ -94,5 +94,28 @@ TEST(LearnedCostTest, CoefficientsAreNeverNegative) {
   }
 }
 
+TEST(CostModelTest, TheNextProcessBeginsWithWhatWasLearned) {
+  CostModel model = made_model();
+  Prng prng(9);
+  for (int i = 0; i < 50; ++i) {
+    const size_t tokens = 1 + prng.below(kChunk);
+    const size_t position = prng.below(8000);
+    model.saw_compute(tokens, position, static_cast<int64_t>(true_compute_us(tokens, position)));
+    model.saw_restore({0, 0, 64 + prng.below(2000), 0}, 4000);
+  }
+  EXPECT_EQ(model.note().observations, 50u);
+  CostPrior prior = guessed_prior(uint64_t{2} << 30, 30'000, kChunk, 2);
+  prior.learned = model.note();
+  const CostModel next(prior);
+  const CostModel without_a_model(noted_prior(model.note()));
+  for (const size_t tokens : {size_t{1}, size_t{300}, size_t{5000}}) {
+    const double compute_us = model.compute_us(tokens, 777);
+    EXPECT_NEAR(next.compute_us(tokens, 777), compute_us, 0.05 * compute_us);
+    EXPECT_NEAR(without_a_model.compute_us(tokens, 777), compute_us, 1e-6 * compute_us);
+    const double restore_us = model.restore_us({0, 10, tokens, 0});
+    EXPECT_NEAR(next.restore_us({0, 10, tokens, 0}), restore_us, 0.05 * restore_us);
+  }
+}
+
 }  // namespace
 }  // namespace ember
