@@ -6,6 +6,20 @@
 namespace ember {
 namespace {
 
+// Of a type's name as CLI11 writes one whose values are checked against a list: "NAME:{a,b}".
+std::vector<std::string> choices_of(const std::string& type_name) {
+  std::vector<std::string> choices;
+  const size_t open = type_name.find(":{");
+  const size_t close = type_name.find('}', open == std::string::npos ? 0 : open);
+  if (open == std::string::npos || close == std::string::npos) return choices;
+  for (size_t at = open + 2; at < close;) {
+    const size_t end = std::min(type_name.find(',', at), close);
+    choices.push_back(type_name.substr(at, end - at));
+    at = end + 1;
+  }
+  return choices;
+}
+
 OptionDoc option_doc(const CLI::Option& option, const std::string& group) {
   OptionDoc doc;
   for (const std::string& name : option.get_lnames()) doc.names.push_back("--" + name);
@@ -15,6 +29,7 @@ OptionDoc option_doc(const CLI::Option& option, const std::string& group) {
   const bool takes_value = option.get_items_expected_max() > 0;
   doc.value = takes_value ? option.get_type_name() : "";
   if (takes_value && doc.value.empty()) doc.value = "VALUE";
+  doc.choices = choices_of(doc.value);
   doc.value = doc.value.substr(0, doc.value.find(':'));
   doc.help = option.get_description();
   doc.group = group;
@@ -128,6 +143,24 @@ std::vector<std::string> path_flags(const std::vector<CommandDoc>& docs) {
   return flags;
 }
 
+// Lines of a case that completes the values of flags by command, and of positionals.
+std::string bash_choices(const std::vector<CommandDoc>& docs) {
+  std::string out;
+  for (const CommandDoc& doc : docs) {
+    const std::string command = doc.words.empty() ? "" : " " + joined(doc.words, " ");
+    for (const OptionDoc& option : doc.options) {
+      if (option.choices.empty() || option.positional) continue;
+      std::vector<std::string> patterns;
+      for (const std::string& name : option.names) {
+        patterns.push_back(shell_word(command + " " + name));
+      }
+      out += "    " + joined(patterns, "|") + ") COMPREPLY=($(compgen -W " +
+             shell_word(joined(option.choices, " ")) + " -- \"$word\")); return;;\n";
+    }
+  }
+  return out.empty() ? out : "  case \"$command $before\" in\n" + out + "  esac\n";
+}
+
 std::string bash_script(const std::vector<CommandDoc>& docs) {
   std::string out =
       "# Completion of emberkv for bash: source <(emberkv completion bash)\n"
@@ -146,11 +179,15 @@ std::string bash_script(const std::vector<CommandDoc>& docs) {
     out += "      " + shell_word(" " + joined(doc.words, " ")) +
            ") command=" + shell_word(" " + joined(doc.words, " ")) + ";;\n";
   }
-  out += "    esac\n  done\n  case $command in\n";
+  out += "    esac\n  done\n" + bash_choices(docs) + "  case $command in\n";
   for (const CommandDoc& doc : docs) {
     std::vector<std::string> words = doc.subcommands;
     const std::vector<std::string> flags = flags_of(doc);
     words.insert(words.end(), flags.begin(), flags.end());
+    for (const OptionDoc& option : doc.options) {
+      if (!option.positional) continue;
+      words.insert(words.end(), option.choices.begin(), option.choices.end());
+    }
     const std::string name = doc.words.empty() ? "" : " " + joined(doc.words, " ");
     out += "    " + shell_word(name) + ") COMPREPLY=($(compgen -W " +
            shell_word(joined(words, " ")) + " -- \"$word\"));;\n";
@@ -175,12 +212,17 @@ std::string fish_script(const std::vector<CommandDoc>& docs) {
       out += begin + " -f -a " + shell_word(name) + " -d " + shell_word(below->help) + "\n";
     }
     for (const OptionDoc& option : doc.options) {
-      if (option.positional) continue;
+      const std::string choices =
+          option.choices.empty() ? "" : " -f -a " + shell_word(joined(option.choices, " "));
+      if (option.positional) {
+        if (!choices.empty()) out += begin + choices + "\n";
+        continue;
+      }
       out += begin;
       for (const std::string& name : option.names) {
         out += name.rfind("--", 0) == 0 ? " -l " + name.substr(2) : " -s " + name.substr(1);
       }
-      out += (option.value.empty() ? "" : " -r") + std::string(" -d ") + shell_word(option.help) +
+      out += (option.value.empty() ? "" : " -r") + choices + " -d " + shell_word(option.help) +
              "\n";
     }
   }

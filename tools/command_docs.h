@@ -14,6 +14,7 @@ namespace ember {
 struct OptionDoc {
   std::vector<std::string> names;  // "--limit", "-h"; of a positional its name alone
   std::string value;               // "DIR"; empty: a flag
+  std::vector<std::string> choices;  // all words that it takes; empty: others too
   std::string help;
   std::string group;  // empty: of no group
   bool positional = false;

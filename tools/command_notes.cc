@@ -97,7 +97,10 @@ CLI::App* find(CLI::App& root, std::string_view words) {
   CLI::App* at = &root;
   while (!words.empty() && at != nullptr) {
     const size_t space = words.find(' ');
-    at = at->get_subcommand_no_throw(std::string(words.substr(0, space)));
+    const std::string word(words.substr(0, space));
+    const auto found =
+        at->get_subcommands([&word](const CLI::App* app) { return app->get_name() == word; });
+    at = found.empty() ? nullptr : found.front();
     words = space == std::string_view::npos ? std::string_view() : words.substr(space + 1);
   }
   return at;

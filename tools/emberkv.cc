@@ -127,7 +127,6 @@ Result<int> inspect(InspectionCommands& inspection, const std::vector<std::strin
     if (code) return *code;
   }
   CommandContext context = local_context();
-  inspection.set_surroundings({.claim = {}, .interactive = isatty(STDIN_FILENO) == 1});
   context.ask = [&](const std::vector<std::string>& asked) {
     return ask_command(asked, inspection.store().resolved());
   };

@@ -90,27 +90,28 @@ CommandContext context_of_other(const HolderRequest& request, HolderStreams& str
     if (!is_own_store(choice.path, holding)) return no_live_cache(choice);
     return LiveCache{.cache = &holding.engine().cache(),
                      .call = call,
-                     .wait_for = [&holding, &streams](const std::function<Ticket()>& begin) {
-                       return holding.wait_for(begin, [&streams] { return streams.cancelled(); });
-                     },
+                     .wait_for =
+                         [&holding, &streams](const std::function<Ticket()>& begin) {
+                           return holding.wait_for(begin,
+                                                   [&streams] { return streams.cancelled(); });
+                         },
                      .numerics_build = holding.engine().identity().numerics_build};
   };
   // Only this process's own store is changed live: what holds another one is not known.
-  const EditorOpener open_editor =
-      [&holding, &streams, call,
-       meant](const StoreChoice& given, uint64_t bytes) -> Result<std::shared_ptr<StoreEditor>> {
+  const EditorOpener open_editor = [&holding, &streams, call, meant](
+                                       const StoreChoice& given,
+                                       uint64_t bytes) -> Result<std::shared_ptr<StoreEditor>> {
     const StoreChoice choice = meant(given);
     if (!is_own_store(choice.path, holding)) return edit_at_rest(choice, bytes);
     const auto cancelled = [&streams] { return streams.cancelled(); };
-    EMBER_ASSIGN(
-        std::unique_ptr<StoreEditor> live,
-        open_live_editor(holding.engine().cache(),
-                         {.call = call,
-                          .wait_for =
-                              [&holding, cancelled](const std::function<Ticket()>& begin) {
-                                return holding.wait_for(begin, cancelled);
-                              },
-                          .cancelled = cancelled}));
+    EMBER_ASSIGN(std::unique_ptr<StoreEditor> live,
+                 open_live_editor(holding.engine().cache(),
+                                  {.call = call,
+                                   .wait_for =
+                                       [&holding, cancelled](const std::function<Ticket()>& begin) {
+                                         return holding.wait_for(begin, cancelled);
+                                       },
+                                   .cancelled = cancelled}));
     return std::shared_ptr<StoreEditor>(std::move(live));
   };
   return {.io = {.in = streams.in(),
@@ -124,13 +125,12 @@ CommandContext context_of_other(const HolderRequest& request, HolderStreams& str
           .open_reader = open_reader,
           .open_live = open_live,
           .open_editor = open_editor,
-          .is_open = [&holding](const std::string& id) { return holding.keeps(id); },
+          .claims = holding.claims(),
           .folder = request.folder,
           .default_store = request.store,
           .load = [&holding]() -> std::optional<SchedulerLoad> {
             SchedulerLoad load;
-            const Status told =
-                holding.call([&] { load = holding.engine().scheduler().load(); });
+            const Status told = holding.call([&] { load = holding.engine().scheduler().load(); });
             return told.ok() ? std::optional(load) : std::nullopt;
           }};
 }
@@ -196,7 +196,7 @@ Result<std::string> ask_command(const std::vector<std::string>& words, const std
                            .open_reader = open_at_rest,
                            .open_live = no_live_cache,
                            .open_editor = edit_at_rest};
-    if (run_inspection(words, context, {}) != kExitOk) return error_of(err.str());
+    if (run_inspection(words, context) != kExitOk) return error_of(err.str());
     return out.str();
   }
   const KeptOutput out;
@@ -251,10 +251,7 @@ int run_foreign_command(const HolderRequest& request, HolderStreams& streams, Ho
   if (command == "chat") return chat_of_other(request, streams, holding);
   if (command == "warm") return warm_of_other(request, streams, holding);
   CommandContext context = context_of_other(request, streams, holding);
-  return run_inspection(
-      request.arguments, context,
-      {.claim = [&holding](const std::string& id) { return holding.claim(id); },
-       .interactive = request.interactive});
+  return run_inspection(request.arguments, context);
 }
 
 }  // namespace ember

@@ -284,9 +284,9 @@ void InspectionCommands::define_explain(CLI::App& root) {
 
 void InspectionCommands::define_holders(CLI::App& root) {
   PinOptions& pin = options_->pin;
-  CLI::App* app = add_change(root, "pin",
-                             "Keep a block and all before it while a running process lives",
-                             pin.store, pin.json, "Print one JSON object");
+  CLI::App* app =
+      add_change(root, "pin", "Keep a block and all before it while a running process lives",
+                 pin.store, pin.json, "Print one JSON object");
   app->add_option("hash", pin.hash, "The last block's hash, or its first digits")->required();
   add_time(*app, "--for", pin.for_us, "For so long, at most 30d (default: 1h)");
   on_parse(app, pin, run_pin);
@@ -337,9 +337,7 @@ void InspectionCommands::define_conversation_edits(CLI::App& group) {
   CLI::App* app = add_change(group, "remove", "Remove talks; blocks of them stay as cache",
                              remove.store, remove.json, "Print one JSON object a line");
   app->add_option("id", remove.ids, "16 digits each, or last")->required();
-  app->add_flag("--yes", remove.yes, "Do it without asking");
-  app->add_flag("--dry-run", remove.dry_run,
-                "Only say what would be done, and change nothing");
+  add_consent(*app, remove.consent);
   on_parse(app, remove, run_remove_conversations);
 
   BranchConversationOptions& branch = options_->branch_conversation;
@@ -358,17 +356,11 @@ void InspectionCommands::define_conversation_edits(CLI::App& group) {
   on_parse(app, branch, run_branch_conversation);
 }
 
-void InspectionCommands::set_surroundings(const Surroundings& surroundings) {
-  options_->remove_conversations.claim = surroundings.claim;
-  options_->remove_conversations.interactive = surroundings.interactive;
-}
-
 void InspectionCommands::define_transfers(CLI::App& root) {
   ExportOptions& out = options_->export_options;
   CLI::App* app = add(root, "export", "Write blocks and conversations to a file for another store",
                       out.store, out.json, "Print one JSON object");
-  app->add_option("-o,--output", out.output,
-                  "File that is not there yet, or - for standard output")
+  app->add_option("-o,--output", out.output, "File that is not there yet, or - for standard output")
       ->required()
       ->type_name("FILE");
   app->add_option("--conversation", out.conversation,
@@ -468,9 +460,9 @@ void InspectionCommands::define_mending(CLI::App& root) {
 
 void InspectionCommands::define_simulate(CLI::App& root) {
   SimulateOptions& simulate = options_->simulate;
-  CLI::App* app = add(root, "simulate",
-                      "Replay the store's access log against other capacities and policies",
-                      simulate.store, simulate.json, "Print one JSON object");
+  CLI::App* app =
+      add(root, "simulate", "Replay the store's access log against other capacities and policies",
+          simulate.store, simulate.json, "Print one JSON object");
   CLI::Option* trace = app->add_option("--trace", simulate.trace.path,
                                        "Instead of the log: a public trace, JSON lines, perhaps "
                                        "zipped (Mooncake, ShareGPT, Weka)");
@@ -546,8 +538,7 @@ void InspectionCommands::take_paths_from(const std::string& folder) {
   if (!key_file.empty()) key_file = path_from(folder, key_file);
 }
 
-int run_inspection(const std::vector<std::string>& words, CommandContext& context,
-                   const InspectionCommands::Surroundings& surroundings) {
+int run_inspection(const std::vector<std::string>& words, CommandContext& context) {
   CLI::App root("EmberKV: a model's latent cache that outlives its process", "emberkv");
   root.require_subcommand(1);
   InspectionCommands commands(root);
@@ -560,7 +551,6 @@ int run_inspection(const std::vector<std::string>& words, CommandContext& contex
     return kExitUsage;
   }
   if (!context.folder.empty()) commands.take_paths_from(context.folder);
-  commands.set_surroundings(surroundings);
   const Result<int> result = commands.run(context);
   if (result.ok()) return *result;
   print_error(context.io.err, result.error().message);

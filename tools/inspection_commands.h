@@ -15,7 +15,6 @@
 
 #include "base/result.h"
 #include "tools/commands/command_context.h"
-#include "tools/commands/conversation_edits.h"
 
 namespace ember {
 
@@ -31,12 +30,6 @@ class InspectionCommands {
   bool chosen() const { return static_cast<bool>(action_); }
   // The store that it was given, for who looks for its holder first.
   const StoreChoice& store() const { return *store_; }
-  // What the place where it runs knows, before run().
-  struct Surroundings {
-    ClaimConversation claim = {};  // empty: nobody talks here
-    bool interactive = false;      // standard input is a terminal
-  };
-  void set_surroundings(const Surroundings& surroundings);
   // Whether it works in the process that it was called in, whoever holds the store.
   bool runs_here() const { return runs_here_; }
   // Paths among its flags are meant in this folder.
@@ -74,7 +67,6 @@ class InspectionCommands {
 
 // Parses `words` (a command and its flags, without the program's name) and runs it; what is wrong
 // is said on context.io.err. Returns the exit code.
-int run_inspection(const std::vector<std::string>& words, CommandContext& context,
-                   const InspectionCommands::Surroundings& surroundings);
+int run_inspection(const std::vector<std::string>& words, CommandContext& context);
 
 }  // namespace ember

@@ -84,13 +84,13 @@ Status remove_durable_file(const BaseFileSystem& base, const std::string& path) 
 
 // The name is synced also where the folder was there: whoever made it may have been killed before.
 // On the machine's own file system it is private from its first moment: a kill between making it
-// and closing it to others would leave it open.
+// and closing it to others would leave it open. What a umask took from its owner is given back.
 Status make_private_directory(const BaseFileSystem& base, const std::string& directory) {
   rocksdb::FileSystem& files = below(base);
   if (base == nullptr) {
-    if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
-      return system_error(directory, "cannot be made", errno);
-    }
+    const bool made = ::mkdir(directory.c_str(), 0700) == 0;
+    if (!made && errno != EEXIST) return system_error(directory, "cannot be made", errno);
+    if (made) ::chmod(directory.c_str(), 0700);
   } else if (!files.FileExists(directory, IOOptions(), nullptr).ok()) {
     IOStatus status = files.CreateDir(directory, IOOptions(), nullptr);
     if (!status.ok()) return rocksdb_error(status, directory + ": cannot be made");

@@ -38,7 +38,7 @@ TEST_F(HelpTest, TheManualNamesEveryCommand) {
     if (line.rfind(".", 0) != 0) continue;
     const std::string request = line.substr(0, line.find(' '));
     EXPECT_TRUE(request == ".TH" || request == ".SH" || request == ".SS" || request == ".TP" ||
-                request == ".PP")
+                request == ".PP" || request == ".nf" || request == ".fi")
         << line;
   }
 }
@@ -58,6 +58,9 @@ TEST_F(HelpTest, BashCompletesCommandsAndFlags) {
   EXPECT_EQ(complete("emberkv ls --unused", 2), "--unused-for\n");
   EXPECT_EQ(complete("emberkv conversations l", 2), "list\n");
   EXPECT_NE(complete("emberkv conversations show --i", 3).find("--ids"), std::string::npos);
+  EXPECT_EQ(complete("emberkv ls --sort ch", 3), "chain\n");
+  EXPECT_EQ(complete("emberkv tree --sort ch", 3), "\n");
+  EXPECT_EQ(complete("emberkv completion f", 2), "fish\n");
   write("some.txt", "");
   EXPECT_EQ(complete("emberkv explain --prompt-file " + (folder_ / "some"), 3),
             (folder_ / "some.txt") + "\n");
@@ -68,6 +71,7 @@ TEST_F(HelpTest, OtherShellsGetTheirs) {
   for (const std::string& name : commands()) {
     EXPECT_NE(fish.find(" -a '" + name + "'"), std::string::npos) << name;
   }
+  EXPECT_NE(fish.find(" -l sort -r -f -a 'age bytes"), std::string::npos);
   EXPECT_NE(emberkv({"completion", "zsh"}).output.find("bashcompinit"), std::string::npos);
   EXPECT_EQ(emberkv({"completion", "csh"}).exit_code, 2);
 }

@@ -121,7 +121,7 @@ void BlockLines::footer(uint64_t left_out, uint64_t unreadable) {
   if (options_.json) return;
   if (left_out > 0) io_.out << "and " << grouped(left_out) << " more (--limit 0 shows all)\n";
   if (unreadable > 0) {
-    io_.out << grouped(unreadable) << " records cannot be read (emberkv verify says more)\n";
+    io_.out << counted(unreadable, "record") << " cannot be read (emberkv verify says more)\n";
   }
 }
 

@@ -21,6 +21,7 @@
 #include "store/encryption.h"
 #include "store/store_editor.h"
 #include "store/store_reader.h"
+#include "tools/commands/conversation_claims.h"
 
 namespace ember {
 
@@ -72,8 +73,7 @@ struct CommandContext {
   StoreOpener open_reader;
   LiveOpener open_live;  // kInvalidArgument where this process does not hold the store
   EditorOpener open_editor;
-  // Whether somebody talks in this conversation; empty: nobody does.
-  std::function<bool(const std::string& conversation)> is_open = {};
+  std::shared_ptr<ConversationClaims> claims = {};  // null: nobody talks in a conversation
   std::string folder = {};  // where it was called; empty: where this process is
   // Of a choice that names none; empty: default_store_path().
   std::string default_store = {};
@@ -82,6 +82,9 @@ struct CommandContext {
 
   // For what looks at the store's files itself.
   std::string path_of(const StoreChoice& choice) const;
+  // Nobody else begins to talk in it while the claim is kept (null where nobody does).
+  // Errors: kBusy: somebody talks in it.
+  Result<ConversationClaim> claim(const std::string& conversation) const;
 };
 
 }  // namespace ember

@@ -1,6 +1,6 @@
 // Conversation blocks: which blocks and tails of a store hold what was said in a conversation.
 //
-// Journey    conversations, block_tree -> [conversation_blocks] -> rm, export
+// Journey    conversations, block_tree -> [conversation_blocks] -> rm, export, conversation_edits
 // Invariant  hashes locate them; a tail is one only if its tokens are the conversation's
 // Threads    the command's
 #pragma once

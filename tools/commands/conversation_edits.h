@@ -8,29 +8,21 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "tools/commands/command_context.h"
-#include "tools/commands/conversation_claims.h"
+#include "tools/commands/confirm.h"
 
 namespace ember {
-
-// Claims one by its id. Null: somebody has it.
-using ClaimConversation = std::function<ConversationClaim(const std::string& id)>;
 
 struct RemoveConversationsOptions {
   StoreChoice store;
   std::vector<std::string> ids;  // 16 digits each, or "last"
-  bool yes = false;              // without asking
-  bool dry_run = false;
+  Consent consent;
   bool json = false;
-  // Of where it runs:
-  ClaimConversation claim;   // empty: nobody talks there
-  bool interactive = false;  // standard input is a terminal: somebody can be asked
 };
 
 struct BranchConversationOptions {

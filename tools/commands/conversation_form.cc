@@ -62,7 +62,7 @@ void print_conversation(const Conversation& conversation, PrefixText& text, std:
     if (turn.state != TurnState::kFinished) out << " (cut: --resume goes on with it)";
     out << '\n'
         << (answer ? printable(*answer)
-                   : grouped(turn.answer.size()) + " tokens; the store keeps no tokenizer")
+                   : counted(turn.answer.size(), "token") + "; the store keeps no tokenizer")
         << '\n';
   }
 }

@@ -81,7 +81,7 @@ Result<int> run_list_conversations(const ListConversationsOptions& options,
       io.out << "and " << grouped(heads.size() - shown) << " more (--limit 0 shows all)\n";
     }
     const uint64_t damaged = reader->conversations().unreadable_heads() + unreadable;
-    if (damaged > 0) io.out << grouped(damaged) << " conversations cannot be read\n";
+    if (damaged > 0) io.out << counted(damaged, "conversation") << " cannot be read\n";
   }
   io.out << std::flush;
   return kExitOk;
@@ -147,8 +147,8 @@ Result<int> run_export_conversation(const ExportConversationOptions& options,
     print_line({{"conversation", talk.id}, {"file", options.file}, {"turns", talk.turns.size()}},
                io.out);
   } else {
-    io.out << options.file << ": conversation " << talk.id << ", " << grouped(talk.turns.size())
-           << " turns" << std::endl;
+    io.out << options.file << ": conversation " << talk.id << ", "
+           << counted(talk.turns.size(), "turn") << std::endl;
   }
   return kExitOk;
 }

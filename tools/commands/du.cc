@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "tools/commands/block_tree.h"
 #include "tools/commands/exit_code.h"
+#include "tools/commands/namespace_titles.h"
 #include "tools/commands/prefix_text.h"
 #include "tools/commands/text_form.h"
 
@@ -78,9 +79,9 @@ Json json_of(const char* key, const std::string& name, const BlockTree::Sums& su
 Result<std::string> label(const DuOptions& options, const BlockTree& tree, const Share& share,
                           StoreReader& reader, PrefixText& text) {
   if (options.by == DuBy::kNamespace) {
-    EMBER_ASSIGN(const NamespaceNote note,
-                 reader.name_space(tree.name_spaces()[tree.node(share.root).name_space]));
-    return note.model;
+    EMBER_ASSIGN(const std::vector<std::string> titles,
+                 namespace_titles(reader, tree.name_spaces()));
+    return titles[tree.node(share.root).name_space];
   }
   if (options.by == DuBy::kScope) return std::string();
   EMBER_ASSIGN(const std::optional<BlockRecord> record, reader.record(tree.node(share.root).hash));

@@ -342,17 +342,17 @@ void print_times(const PredictedTimes& times, std::ostream& out) {
 void print_text(const Explanation& one, CommandIo& io) {
   const PromptMatch& match = one.match;
   const uint64_t prompt = one.prompt.ids.size();
-  io.out << "prompt           " << grouped(prompt) << " tokens\n"
+  io.out << "prompt           " << counted(prompt, "token") << "\n"
          << "namespace        " << match.name_space.hex()
          << (one.model.empty() ? "" : " (" + one_line(one.model, 64) + ")") << '\n'
          << "numerics         " << one.build << '\n'
-         << "would hit        " << grouped(match.tokens) << " tokens, "
+         << "would hit        " << counted(match.tokens, "token") << ", "
          << percent_text(static_cast<double>(match.tokens), static_cast<double>(prompt)) << ", of "
-         << grouped(match.nodes.size()) << " blocks\n";
+         << counted(match.nodes.size(), "block") << "\n";
   for (const TierRun& run : match.runs) {
     io.out << "                 " << grouped(run.tokens) << " from " << tier_name(run.tier) << '\n';
   }
-  io.out << "would compute    " << grouped(prompt - match.tokens) << " tokens\n"
+  io.out << "would compute    " << counted(prompt - match.tokens, "token") << "\n"
          << "because          " << reason(one) << '\n';
   print_place(one, io);
   if (one.times) print_times(*one.times, io.out);
@@ -420,8 +420,8 @@ Result<int> run_explain(const ExplainOptions& options, CommandContext& context) 
     print_text(explanation, context.io);
   }
   if (tree.walked().unreadable > 0) {
-    context.io.err << "emberkv: warning: " << grouped(tree.walked().unreadable)
-                   << " records of the store cannot be read; " << kRepairIsNext << std::endl;
+    context.io.err << "emberkv: warning: " << counted(tree.walked().unreadable, "record")
+                   << " of the store cannot be read; " << kRepairIsNext << std::endl;
   }
   return kExitOk;
 }

@@ -11,8 +11,8 @@
 
 #include "base/clock.h"
 #include "store/tenants.h"
+#include "tools/commands/conversation_blocks.h"
 #include "tools/commands/conversations.h"
-#include "tools/commands/prompt_match.h"
 #include "tools/commands/version.h"
 
 namespace ember {
@@ -110,7 +110,7 @@ class Planner {
     return {};
   }
 
-  // Its record, the full blocks that hold nothing but its tokens, and its tail.
+  // Its record, the full blocks that hold nothing but its tokens, and its tails.
   Status choose_conversation() {
     if (names_blocks() || !options_.filter.name_space.empty()) {
       return {ErrorCode::kInvalidArgument,
@@ -122,52 +122,9 @@ class Planner {
       return {ErrorCode::kInvalidArgument, "conversation " + talk.id + " is of the scope " +
                                                talk.scope + ": name it with --scope"};
     }
-    std::vector<TokenId> ids;
-    for (const Turn& turn : talk.turns) {
-      ids.insert(ids.end(), turn.prompt.begin(), turn.prompt.end());
-      ids.insert(ids.end(), turn.answer.begin(), turn.answer.end());
-    }
-    EMBER_ASSIGN(const PromptMatch match,
-                 match_prompt(reader_, tree_, ids, talk.name_space, talk.scope));
-    size_t known = 0;
-    uint32_t last = kNoNode;
-    for (const uint32_t index : match.nodes) {
-      EMBER_ASSIGN(const bool within, is_within(index, TokenSpan(ids).subspan(known)));
-      if (!within || tree_.node(index).tail) break;
-      known += tree_.node(index).tokens;
-      last = index;
-      choose(index);
-    }
-    EMBER_TRY(choose_tails(last, TokenSpan(ids).subspan(known), talk));
+    EMBER_ASSIGN(const std::vector<uint32_t> own, blocks_of(talk, reader_, tree_));
+    for (const uint32_t index : own) choose(index);
     plan_.conversations.push_back(std::move(talk));
-    return {};
-  }
-
-  Result<bool> is_within(uint32_t index, TokenSpan rest) {
-    EMBER_ASSIGN(const std::optional<BlockRecord> record,
-                 reader_.record(tree_.node(index).hash));
-    return record && record->tokens.size() <= rest.size() &&
-           std::equal(record->tokens.begin(), record->tokens.end(), rest.begin());
-  }
-
-  Status choose_tails(uint32_t last, TokenSpan rest, const Conversation& talk) {
-    std::vector<uint32_t> candidates;
-    if (last == kNoNode) {
-      candidates = tree_.roots();
-    } else {
-      for (uint32_t at = tree_.node(last).first_child; at != kNoNode;
-           at = tree_.node(at).next_sibling) {
-        candidates.push_back(at);
-      }
-    }
-    for (const uint32_t index : candidates) {
-      const BlockNode& node = tree_.node(index);
-      const bool own = node.tail && !node.orphan && tree_.scopes()[node.scope] == talk.scope &&
-                       tree_.name_spaces()[node.name_space] == talk.name_space;
-      if (!own) continue;
-      EMBER_ASSIGN(const bool within, is_within(index, rest));
-      if (within) choose(index);
-    }
     return {};
   }
 

@@ -170,8 +170,8 @@ class Collector {
       return;
     }
     const bool would = options_.dry_run;
-    io_.out << (would ? "would drop " : "dropped ") << grouped(erased.blocks) << " blocks and "
-            << grouped(erased.tails) << " tails (" << human_bytes(erased.stored_bytes) << "): "
+    io_.out << (would ? "would drop " : "dropped ") << counted(erased.blocks, "block") << " and "
+            << counted(erased.tails, "tail") << " (" << human_bytes(erased.stored_bytes) << "): "
             << grouped(plan.unreachable_nodes) << " that nothing reaches";
     if (options_.foreign) io_.out << ", " << grouped(plan.foreign_nodes) << " of other builds";
     if (options_.disk_bytes != 0) {

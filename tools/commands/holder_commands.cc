@@ -56,10 +56,10 @@ Result<int> set_pin(const StoreChoice& store, const std::string& hash, int64_t f
            << std::endl;
   } else if (for_us == 0) {
     io.out << (tokens == 0 ? "nothing of it was pinned"
-                           : "unpinned " + grouped(tokens) + " tokens")
+                           : "unpinned " + counted(tokens, "token"))
            << std::endl;
   } else {
-    io.out << "pinned " << grouped(tokens) << " tokens for "
+    io.out << "pinned " << counted(tokens, "token") << " for "
            << grouped(static_cast<uint64_t>(for_us) / 1'000'000)
            << " s, as long as the process runs" << std::endl;
   }
@@ -85,8 +85,8 @@ Result<int> run_snapshot(const SnapshotOptions& options, CommandContext& context
   uint64_t waiting = 0;
   EMBER_TRY(live.call([&] { waiting = live.cache->stats().waiting_blocks; }));
   if (waiting > 0) {
-    io.err << "emberkv: warning: " << grouped(waiting)
-           << " blocks that the disk has not accepted are not in it" << std::endl;
+    io.err << "emberkv: warning: " << counted(waiting, "block")
+           << " that the disk has not accepted are not in it" << std::endl;
   }
   const uint64_t bytes = directory_bytes(options.target);
   if (options.json) {

@@ -66,7 +66,7 @@ class Holding {
   ConversationClaim claim(const std::string& conversation) {
     return claims_->claim(conversation);
   }
-  bool keeps(const std::string& conversation) const { return claims_->taken(conversation); }
+  const std::shared_ptr<ConversationClaims>& claims() const { return claims_; }
 
   // Talks under way, of others; counted from before their first word to after their last.
   void talk_begins() { ++talks_; }

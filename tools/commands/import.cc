@@ -127,8 +127,7 @@ void print_report(const ImportReport& report, const ImportOptions& options, Comm
 
 // Before anything is opened for writing.
 Result<uint64_t> most_spooled(const ImportOptions& options, StoreReader* known) {
-  const std::optional<BlockCacheStats> live =
-      known == nullptr ? std::nullopt : known->live_stats();
+  const std::optional<BlockCacheStats> live = known == nullptr ? std::nullopt : known->live_stats();
   uint64_t limit = live ? live->disk_limit_bytes : options.disk_bytes;
   if (limit == 0) {
     EMBER_ASSIGN(limit, default_disk_bytes(options.store.resolved()));
@@ -139,11 +138,14 @@ Result<uint64_t> most_spooled(const ImportOptions& options, StoreReader* known) 
 
 Result<ImportReport> enter_live(const LiveCache& live, CommandContext& context, Importer& importer,
                                 ImportSource& source, const ImportReport& plan) {
-  LiveEditorCalls calls{.call = live.call,
-                        .wait_for = live.wait_for,
-                        .cancelled = [&context] { return context.io.stopped(); }};
+  LiveEditorCalls calls{.call = live.call, .wait_for = live.wait_for, .cancelled = [&context] {
+                          return context.io.stopped();
+                        }};
+  const auto is_open = [claims = context.claims](const std::string& conversation) {
+    return claims != nullptr && claims->taken(conversation);
+  };
   EMBER_ASSIGN(const std::unique_ptr<RecordIntake> intake,
-               open_live_intake(*live.cache, std::move(calls), context.is_open));
+               open_live_intake(*live.cache, std::move(calls), is_open));
   EMBER_TRY(intake->reserve(plan.fresh.stored_bytes));
   EMBER_ASSIGN(ByteSource again, source.again());
   return importer.enter(std::move(again), *intake);
@@ -178,8 +180,8 @@ Result<int> run_import(const ImportOptions& options, CommandContext& context) {
   Progress progress(io);
   const char* doing = "proving";
   const auto show = [&](uint64_t done, uint64_t planned) {
-    progress.show(doing, std::min(1.0, static_cast<double>(done) /
-                                           static_cast<double>(planned + 1)));
+    progress.show(doing,
+                  std::min(1.0, static_cast<double>(done) / static_cast<double>(planned + 1)));
     return !io.stopped();
   };
   Importer importer(
@@ -196,9 +198,9 @@ Result<int> run_import(const ImportOptions& options, CommandContext& context) {
     return kExitOk;
   }
   doing = "entering";
-  EMBER_ASSIGN(ImportReport entered,
-               live.ok() ? enter_live(*live, context, importer, *source, *plan)
-                         : enter_at_rest(options, importer, *source, *plan));
+  EMBER_ASSIGN(ImportReport entered, live.ok()
+                                         ? enter_live(*live, context, importer, *source, *plan)
+                                         : enter_at_rest(options, importer, *source, *plan));
   entered.differing = plan->differing;
   progress.clear();
   print_report(entered, options, io);

@@ -159,7 +159,7 @@ Result<int> run_clear_quarantine(const ClearQuarantineOptions& options, CommandC
     print_line({{"dry_run", dry_run}, {"files", all.size()}, {"bytes", bytes}}, io.out);
     io.out << std::flush;
   } else {
-    io.out << (dry_run ? "would remove " : "removed ") << grouped(all.size()) << " files, "
+    io.out << (dry_run ? "would remove " : "removed ") << counted(all.size(), "file") << ", "
            << human_bytes(bytes) << std::endl;
   }
   return kExitOk;

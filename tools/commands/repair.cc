@@ -143,7 +143,7 @@ class Repairer {
     }
     if (done.conversations) {
       say("conversations: made anew: " + grouped(done.saved_conversations) + " with " +
-          grouped(done.saved_turns) + " turns, and " + grouped(done.saved_tails) + " tails");
+          counted(done.saved_turns, "turn") + ", and " + counted(done.saved_tails, "tail"));
     }
     if (!done.cut_conversations.empty()) {
       say("conversations: turns at the end are missing of " + list(done.cut_conversations));
@@ -203,7 +203,7 @@ class Repairer {
     if (done->epochs + done->unreadable + done->touches == 0) return {};
     found_ = true;
     say("index: " + grouped(done->epochs) + " rows of epochs " + would("written anew") + ", " +
-        grouped(done->unreadable) + " records that cannot be read " + would("set aside") + ", " +
+        counted(done->unreadable, "record") + " that cannot be read " + would("set aside") + ", " +
         grouped(done->touches) + " rows of uses that belong to nothing " + would("dropped"));
     return {};
   }
@@ -274,8 +274,9 @@ class Repairer {
                             {"hashes", names}};
     if (plan.going.empty()) return {};
     found_ = true;
-    say("unreachable: " + grouped(erased.blocks) + " blocks and " + grouped(erased.tails) +
-        " tails, " + human_bytes(erased.stored_bytes) + ", whose parent is not there, " +
+    say("unreachable: " + counted(erased.blocks, "block") + " and " +
+        counted(erased.tails, "tail") +
+        ", " + human_bytes(erased.stored_bytes) + ", whose parent is not there, " +
         would("dropped") + ": " + list(names));
     return {};
   }

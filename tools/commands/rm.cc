@@ -41,6 +41,7 @@ struct Removal {
   RemovalPlan plan;
   uint64_t shared = 0;  // of the conversation's, with other conversations
   std::optional<Conversation> conversation;
+  ConversationClaim claim;  // nobody talks in it while it goes
 };
 
 class Remover {
@@ -100,9 +101,7 @@ class Remover {
     Conversations& conversations = reader.conversations();
     EMBER_ASSIGN(removal.conversation, load_conversation(conversations, options_.conversation));
     const std::string& id = removal.conversation->id;
-    if (context_.is_open && context_.is_open(id)) {
-      return {ErrorCode::kBusy, "conversation " + id + " is open in a terminal"};
-    }
+    EMBER_ASSIGN(removal.claim, context_.claim(id));
     if (options_.keep_blocks) return {};
     const BlockTree& tree = removal.tree;
     std::vector<bool> chosen(tree.nodes().size(), false);
@@ -153,11 +152,11 @@ class Remover {
 
   std::string summary(const Removal& removal) const {
     const BlockTree::Sums& sums = removal.plan.sums;
-    std::string text = grouped(sums.blocks) + " blocks and " + grouped(sums.tails) + " tails, " +
-                       human_bytes(sums.stored_bytes);
+    std::string text = counted(sums.blocks, "block") + " and " + counted(sums.tails, "tail") +
+                       ", " + human_bytes(sums.stored_bytes);
     if (removal.conversation) text = "conversation " + removal.conversation->id + ", " + text;
     if (removal.shared > 0) {
-      text += "; " + grouped(removal.shared) + " blocks stay that other conversations share";
+      text += "; " + counted(removal.shared, "block") + " stay that other conversations share";
     }
     return text + stayed_text(removal.plan.pinned, removal.plan.in_use, removal.plan.needed);
   }
@@ -173,7 +172,8 @@ class Remover {
   // `erased` null: with --dry-run.
   void report(const Removal& removal, const Erased* erased) {
     const RemovalPlan& plan = removal.plan;
-    Erased all{.blocks = plan.sums.blocks, .tails = plan.sums.tails,
+    Erased all{.blocks = plan.sums.blocks,
+               .tails = plan.sums.tails,
                .stored_bytes = plan.sums.stored_bytes};
     if (erased != nullptr) all = *erased;
     all.pinned += plan.pinned;
@@ -184,8 +184,8 @@ class Remover {
                        {"blocks", all.blocks},
                        {"tails", all.tails},
                        {"stored_bytes", all.stored_bytes},
-                       {"conversation", removal.conversation ? Json(removal.conversation->id)
-                                                             : Json(nullptr)},
+                       {"conversation",
+                        removal.conversation ? Json(removal.conversation->id) : Json(nullptr)},
                        {"shared", removal.shared},
                        {"pinned", all.pinned},
                        {"in_use", all.in_use},
@@ -200,7 +200,7 @@ class Remover {
     }
     io_.out << "removed ";
     if (removal.conversation) io_.out << "conversation " << removal.conversation->id << ", ";
-    io_.out << grouped(all.blocks) << " blocks and " << grouped(all.tails) << " tails, "
+    io_.out << counted(all.blocks, "block") << " and " << counted(all.tails, "tail") << ", "
             << human_bytes(all.stored_bytes) << stayed_text(all.pinned, all.in_use, all.needed);
     if (all.blocks > 0) {
       io_.out << "; their bytes are given back when their epochs are retired to make room, or now "

@@ -100,7 +100,7 @@ Result<Past> read_log(const SimulateOptions& options, CommandContext& context) {
   if (past.trace().references == 0) {
     return Error{ErrorCode::kInvalidArgument,
                  past.source + ": the access log says nothing yet: none of its " +
-                     grouped(past.trace().requests.size()) + " requests had a prompt of " +
+                     counted(past.trace().requests.size(), "request") + " had a prompt of " +
                      std::to_string(past.trace().block_tokens) + " tokens, which is one block"};
   }
   return past;
@@ -209,7 +209,7 @@ void print_head(const Past& past, const Table& table, CommandIo& io) {
     io.out << ", from " << time_text(past.log.first_unix_us) << " to "
            << time_text(past.log.last_unix_us);
   }
-  io.out << "\nprompts    " << grouped(trace.prompt_tokens) << " tokens";
+  io.out << "\nprompts    " << counted(trace.prompt_tokens, "token");
   if (past.logged()) {
     const auto restored = static_cast<double>(past.logged_restored());
     io.out << "; as it was, " << percent_text(restored, all) << " of them were restored";

@@ -255,10 +255,11 @@ void print_live(const BlockCacheStats& live, Rows& rows) {
     const std::string most =
         live.capacity_blocks[i] == 0 ? "" : " of " + grouped(live.capacity_blocks[i]);
     rows.row("in " + std::string(tier_name(static_cast<Tier>(i))),
-             grouped(live.blocks[i]) + most + " blocks, " + grouped(live.restored_tokens[i]) +
-                 " tokens restored");
+             grouped(live.blocks[i]) + most + " blocks, " +
+                 counted(live.restored_tokens[i], "token") +
+                 " restored");
   }
-  rows.row("to the disk", grouped(live.durable_blocks) + " blocks durable, " +
+  rows.row("to the disk", counted(live.durable_blocks, "block") + " durable, " +
                               grouped(live.waiting_blocks) + " on their way, " +
                               grouped(live.offload_failures) + " failed");
   if (live.accepted_bytes > 0) {
@@ -268,7 +269,7 @@ void print_live(const BlockCacheStats& live, Rows& rows) {
                                     static_cast<double>(live.accepted_bytes)) +
                             " times)");
   }
-  rows.row("evicted", grouped(live.evicted_blocks) + " blocks");
+  rows.row("evicted", counted(live.evicted_blocks, "block"));
   rows.row("misses", grouped(live.damaged_blocks) + " damaged, " + grouped(live.late_blocks) +
                          " late, " + grouped(live.read_errors) + " unreadable blocks");
   rows.row("limit", human_bytes(live.disk_limit_bytes) + ", " + human_bytes(live.free_bytes) +
@@ -285,7 +286,7 @@ void print_counts(const StoreSummary& summary, Rows& rows) {
   rows.row("epochs", grouped(summary.epochs));
   rows.row("latents", human_bytes(summary.raw_bytes) + " as " + human_bytes(summary.stored_bytes) +
                           ", " + decimal(summary.ratio()) + " times smaller");
-  rows.row("unreadable", grouped(summary.unreadable_records) + " records");
+  rows.row("unreadable", counted(summary.unreadable_records, "record"));
 }
 
 void print_table(const StoreSummary& summary, CommandIo& io) {
@@ -305,13 +306,13 @@ void print_table(const StoreSummary& summary, CommandIo& io) {
                           human_bytes(summary.blocks_bytes) + ", conversations " +
                           human_bytes(summary.conversations_bytes) + ")");
   rows.row("in quarantine",
-           grouped(summary.quarantined) + " records, " + human_bytes(summary.quarantine_bytes));
-  if (summary.holes > 0) rows.row("holes", grouped(summary.holes) + " blocks to be healed");
+           counted(summary.quarantined, "record") + ", " + human_bytes(summary.quarantine_bytes));
+  if (summary.holes > 0) rows.row("holes", counted(summary.holes, "block") + " to be healed");
   for (const Window& window : summary.windows) {
-    rows.row(window.name, grouped(window.requests) + " requests, " +
+    rows.row(window.name, counted(window.requests, "request") + ", " +
                               percent_text(static_cast<double>(window.all_restored()),
                                            static_cast<double>(window.tokens)) +
-                              " of " + grouped(window.tokens) + " tokens restored");
+                              " of " + counted(window.tokens, "token") + " restored");
   }
   if (summary.live) {
     print_live(*summary.live, rows);

@@ -118,7 +118,7 @@ class FrameLines {
                                               static_cast<double>(most));
       text += told(used) + (most == 0 ? "" : " of " + told(most));
       if (!bytes) text += " blocks";
-      if (bytes && now_.live) text += ", " + grouped(is.blocks) + " blocks";
+      if (bytes && now_.live) text += ", " + counted(is.blocks, "block");
       row(std::string(tier_name(tier)).c_str(), text);
     }
     if (!now_.live) {
@@ -161,7 +161,7 @@ class FrameLines {
     }
     row("scrubber", scrub);
     if (now_.warm_up_left > 0 || now_.warmed_blocks > 0) {
-      row("warm-up", grouped(now_.warmed_blocks) + " blocks, " +
+      row("warm-up", counted(now_.warmed_blocks, "block") + ", " +
                          (now_.warm_up_left > 0 ? grouped(now_.warm_up_left) + " to come"
                                                 : std::string("done")));
     }

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "tools/commands/block_tree.h"
 #include "tools/commands/exit_code.h"
+#include "tools/commands/namespace_titles.h"
 #include "tools/commands/prefix_text.h"
 #include "tools/commands/progress.h"
 #include "tools/commands/text_form.h"
@@ -22,6 +23,7 @@ using Json = nlohmann::ordered_json;
 
 // Blocks of a run whose text is shown: more would not fit a line.
 constexpr size_t kTextBlocks = 4;
+constexpr size_t kMostTitleColumns = 40;
 
 // Blocks in a row, each the only child of the one before.
 struct Run {
@@ -43,6 +45,7 @@ class Drawing {
         now_us_(system_clock().unix_us()) {}
 
   Status run(uint32_t start) {
+    EMBER_ASSIGN(titles_, namespace_titles(reader_, tree_.name_spaces()));
     std::vector<uint32_t> tops = start == kNoNode ? tree_.roots() : std::vector<uint32_t>{start};
     std::erase_if(tops, [this](uint32_t index) {
       return !passes(top_filter(), tree_, tree_.node(index), now_us_);
@@ -62,7 +65,7 @@ class Drawing {
     if (options_.json) return {};
     if (left_out_ > 0) io_.out << "and more (--limit 0 shows all)\n";
     const uint64_t unreadable = tree_.walked().unreadable;
-    if (unreadable > 0) io_.out << grouped(unreadable) << " records cannot be read\n";
+    if (unreadable > 0) io_.out << counted(unreadable, "record") << " cannot be read\n";
     return {};
   }
 
@@ -165,6 +168,9 @@ class Drawing {
     line += ", " + human_bytes(sums.stored_bytes) + ", " + grouped(first.hits) + " hits, " +
             age_text(sums.last_use_unix_us, now_us_);
     if (tree_.scopes().size() > 1) line += ", " + one_line(tree_.scopes()[first.scope], 64);
+    if (open.depth == 0 && titles_.size() > 1) {
+      line += ", " + one_line(titles_[first.name_space], kMostTitleColumns);
+    }
     if (first.orphan) line += ", unreachable";
     if (text) line += "  \"" + one_line(*text, 400) + '"';
     io_.out << (columns_of(line) > io_.width ? one_line(line, io_.width) : line) << '\n';
@@ -199,6 +205,7 @@ class Drawing {
   StoreReader& reader_;
   const BlockTree& tree_;
   PrefixText text_;
+  std::vector<std::string> titles_;  // of the tree's namespaces
   const std::vector<BlockTree::Sums> sums_;
   const int64_t now_us_;
   std::vector<Open> open_;

@@ -81,7 +81,7 @@ class WarmReport {
 
   int finish() const {
     if (!options_.json && lines_ > 1) {
-      io_.out << grouped(lines_) << " prompts: " << grouped(computed_) << " tokens "
+      io_.out << counted(lines_, "prompt") << ": " << counted(computed_, "token") << " "
               << (options_.dry_run ? "would be computed" : "computed");
       if (brought_ > 0) io_.out << ", " << grouped(brought_) << " brought to RAM";
       io_.out << std::endl;
