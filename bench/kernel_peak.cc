@@ -6,16 +6,16 @@ namespace {
 
 // Eight lanes; the compiler makes of them what the build flags of this file allow.
 using Lanes = float __attribute__((vector_size(32)));
+using WideLanes = float __attribute__((vector_size(64)));
 
-}  // namespace
-
-double run_fma(size_t rounds, float* sink) {
 #if defined(__FMA__)
-  const Lanes start = Lanes{} + *sink;
-  Lanes a = start, b = start, c = start, d = start, e = start, f = start, g = start, h = start;
-  Lanes p = start, q = start, r = start, s = start;
-  const Lanes x = Lanes{} + 0.999f;
-  const Lanes y = Lanes{} + 1e-7f;
+template <class V>
+[[gnu::always_inline]] inline double fma_rounds(size_t rounds, float* sink) {
+  const V start = V{} + *sink;
+  V a = start, b = start, c = start, d = start, e = start, f = start, g = start, h = start;
+  V p = start, q = start, r = start, s = start;
+  const V x = V{} + 0.999f;
+  const V y = V{} + 1e-7f;
   for (size_t i = 0; i < rounds; ++i) {
     asm volatile(
         "vfmadd213ps %[y], %[x], %0\n"
@@ -30,13 +30,26 @@ double run_fma(size_t rounds, float* sink) {
         "vfmadd213ps %[y], %[x], %9\n"
         "vfmadd213ps %[y], %[x], %10\n"
         "vfmadd213ps %[y], %[x], %11\n"
-        : "+x"(a), "+x"(b), "+x"(c), "+x"(d), "+x"(e), "+x"(f), "+x"(g),
-          "+x"(h), "+x"(p), "+x"(q), "+x"(r), "+x"(s)
-        : [x] "x"(x), [y] "x"(y));
+        : "+v"(a), "+v"(b), "+v"(c), "+v"(d), "+v"(e), "+v"(f), "+v"(g),
+          "+v"(h), "+v"(p), "+v"(q), "+v"(r), "+v"(s)
+        : [x] "v"(x), [y] "v"(y));
   }
-  const Lanes all = a + b + c + d + e + f + g + h + p + q + r + s;
+  const V all = a + b + c + d + e + f + g + h + p + q + r + s;
   *sink += all[0];
-  return static_cast<double>(rounds) * 12 * 8 * 2;
+  return static_cast<double>(rounds) * 12 * 2 * static_cast<double>(sizeof(V) / sizeof(float));
+}
+
+__attribute__((target("avx512f"))) double wide_fma_rounds(size_t rounds, float* sink) {
+  return fma_rounds<WideLanes>(rounds, sink);
+}
+#endif
+
+}  // namespace
+
+double run_fma(size_t rounds, float* sink) {
+#if defined(__FMA__)
+  const bool wide = __builtin_cpu_supports("avx512f");
+  return wide ? wide_fma_rounds(rounds, sink) : fma_rounds<Lanes>(rounds, sink);
 #else
   float acc[8] = {};
   for (size_t i = 0; i < rounds; ++i) {

@@ -71,7 +71,7 @@ class Device {
  public:
   virtual ~Device() = default;
 
-  // For the numerics build of a record: "cpu-avx2", "cpu-onednn-2.6.3-avx512_core_bf16".
+  // For the numerics build of a record (kernels/kernel_choice.h).
   virtual std::string kernel_family() const = 0;
   // Workers that compute a program (1 for a simulated device).
   virtual int worker_count() const = 0;

@@ -14,6 +14,7 @@
 
 #include "base/dtype.h"
 #include "kernels/latent_pack.h"
+#include "kernels/matmul.h"
 
 namespace ember {
 
@@ -45,7 +46,9 @@ struct LatentAttentionParams {
   DType out_dtype = DType::kBf16;
 };
 
-void latent_attention_cpu(const LatentAttentionParams& params, CpuTeam& team);
+// The naive form expands rows with `matmul`.
+void latent_attention_cpu(const LatentAttentionParams& params, CpuTeam& team,
+                          MatmulFunction matmul);
 
 // The obviously right form, single-threaded, in double: for tests.
 void latent_attention_reference(const LatentAttentionParams& params);

@@ -5,6 +5,7 @@
 
 #include "kernels/latent_row.h"
 #include "kernels/row_math.h"
+#include "kernels/solo_team.h"
 
 namespace ember {
 namespace {
@@ -26,11 +27,13 @@ struct Shape {
   size_t value_width;
   size_t max_pairs;
   size_t expanded_width;  // naive: [value | key] of one token and head
+  size_t halves_width;    // naive, of a bf16 cache: C
 };
 
 struct Workspace {
   DotScratch* dot;
   float* tile;      // [64, row_width]
+  bf16* halves;     // [64, latent_dim], naive form only: latents as they lie
   float* expanded;  // [64, expanded_width], naive form only
   float* q;         // [max_pairs, key_width]
   float* scores;    // [max_pairs, 64]
@@ -48,12 +51,14 @@ Shape shape_of(const LatentAttentionParams& p) {
   s.value_width = naive ? p.value_dim : p.latent_dim;
   s.max_pairs = naive ? kNaivePairs : kAbsorbPairs;
   s.expanded_width = naive ? s.value_width + s.key_width : 0;
+  s.halves_width = naive && p.cache.dtype == DType::kBf16 ? p.latent_dim : 0;
   return s;
 }
 
 Workspace take_workspace(const Shape& s, CpuTeam& team) {
   using Parts = ScratchParts;
   Parts parts(team, sizeof(DotScratch) + Parts::room_for<float>(kTileTokens * s.row_width) +
+                        Parts::room_for<bf16>(kTileTokens * s.halves_width) +
                         Parts::room_for<float>(kTileTokens * s.expanded_width) +
                         Parts::room_for<float>(s.max_pairs * s.key_width) +
                         Parts::room_for<float>(s.max_pairs * kTileTokens) +
@@ -63,6 +68,7 @@ Workspace take_workspace(const Shape& s, CpuTeam& team) {
   Workspace w;
   w.dot = parts.take<DotScratch>(1);
   w.tile = parts.take<float>(kTileTokens * s.row_width);
+  w.halves = parts.take<bf16>(kTileTokens * s.halves_width);
   w.expanded = parts.take<float>(kTileTokens * s.expanded_width);
   w.q = parts.take<float>(s.max_pairs * s.key_width);
   w.scores = parts.take<float>(s.max_pairs * kTileTokens);
@@ -75,8 +81,9 @@ Workspace take_workspace(const Shape& s, CpuTeam& team) {
 
 class UnitRun {
  public:
-  UnitRun(const LatentAttentionParams& p, const Shape& s, const Workspace& w, const Unit& unit)
-      : p_(p), s_(s), w_(w), unit_(unit) {}
+  UnitRun(const LatentAttentionParams& p, const Shape& s, const Workspace& w, const Unit& unit,
+          CpuTeam& alone, MatmulFunction matmul)
+      : p_(p), s_(s), w_(w), unit_(unit), alone_(alone), matmul_(matmul) {}
 
   void run() {
     load_queries();
@@ -127,27 +134,46 @@ class UnitRun {
     const int32_t sequence = p_.sequences[unit_.first_row];
     for (size_t j = 0; j < tokens; ++j) {
       const std::byte* row = p_.cache.row(sequence, start + static_cast<int32_t>(j));
-      load_latent_row(row, p_.cache.dtype, p_.latent_dim, p_.rope_dim, w_.tile + j * s_.row_width);
+      if (s_.halves_width > 0) {
+        const size_t bytes = p_.latent_dim * sizeof(bf16);
+        std::memcpy(w_.halves + j * p_.latent_dim, row, bytes);
+        load_row(row + bytes, DType::kBf16, p_.rope_dim, rope_key(j));
+        continue;
+      }
+      float* to = w_.tile + j * s_.row_width;
+      load_latent_row(row, p_.cache.dtype, p_.latent_dim, p_.rope_dim, to);
+      if (naive()) std::memcpy(rope_key(j), to + p_.latent_dim, p_.rope_dim * sizeof(float));
     }
     if (naive()) expand_tile();
   }
 
-  // Each token's values and keys of this head, in fp32: [value | nope key | RoPE key].
+  // Of token j of the tile, in its expanded form: [value | nope key | RoPE key].
+  float* rope_key(size_t j) const {
+    return w_.expanded + j * s_.expanded_width + s_.value_width + p_.nope_dim;
+  }
+
+  // Each token's values and keys of this head, in fp32. Latents that lie in bf16 stay so, for a
+  // library that multiplies halves faster.
   void expand_tile() {
-    const size_t head_rows = p_.nope_dim + p_.value_dim;
-    const size_t base = unit_.first_head * head_rows * p_.latent_dim;
-    DotBlock block{w_.tile, s_.row_width, tokens_, element(p_.w_kv_b, p_.w_dtype, base), p_.w_dtype,
-                   p_.latent_dim, p_.nope_dim, p_.latent_dim, w_.expanded + s_.value_width,
-                   s_.expanded_width};
-    simd().dot(block, *w_.dot);
-    block.w = element(p_.w_kv_b, p_.w_dtype, base + p_.nope_dim * p_.latent_dim);
-    block.n = p_.value_dim;
-    block.y = w_.expanded;
-    simd().dot(block, *w_.dot);
-    for (size_t j = 0; j < tokens_; ++j) {
-      std::memcpy(w_.expanded + j * s_.expanded_width + s_.value_width + p_.nope_dim,
-                  w_.tile + j * s_.row_width + p_.latent_dim, p_.rope_dim * sizeof(float));
-    }
+    const size_t base = unit_.first_head * (p_.nope_dim + p_.value_dim) * p_.latent_dim;
+    MatmulParams product;
+    product.rows = tokens_;
+    product.n = p_.nope_dim;
+    product.k = p_.latent_dim;
+    const bool halves = s_.halves_width > 0;
+    product.x = halves ? static_cast<const void*>(w_.halves) : w_.tile;
+    product.x_dtype = halves ? DType::kBf16 : DType::kF32;
+    product.x_stride = halves ? p_.latent_dim : s_.row_width;
+    product.w = element(p_.w_kv_b, p_.w_dtype, base);
+    product.w_dtype = p_.w_dtype;
+    product.y = w_.expanded + s_.value_width;
+    product.y_dtype = DType::kF32;
+    product.y_stride = s_.expanded_width;
+    matmul_(product, alone_);
+    product.w = element(p_.w_kv_b, p_.w_dtype, base + p_.nope_dim * p_.latent_dim);
+    product.n = p_.value_dim;
+    product.y = w_.expanded;
+    matmul_(product, alone_);
   }
 
   void attend_tile(int32_t start) {
@@ -206,6 +232,8 @@ class UnitRun {
   const Shape& s_;
   const Workspace& w_;
   const Unit unit_;
+  CpuTeam& alone_;
+  const MatmulFunction matmul_;
   size_t tokens_ = 0;
 };
 
@@ -238,7 +266,10 @@ void for_each_unit(const LatentAttentionParams& p, size_t workers, F f) {
 
 }  // namespace
 
-void latent_attention_cpu(const LatentAttentionParams& params, CpuTeam& team) {
+void latent_attention_cpu(const LatentAttentionParams& params, CpuTeam& team,
+                          MatmulFunction matmul) {
+  thread_local ScratchMemory memory;
+  LoneWorker alone(team, memory);
   const Shape shape = shape_of(params);
   const Workspace workspace = take_workspace(shape, team);
   const auto workers = static_cast<size_t>(team.size());
@@ -246,7 +277,7 @@ void latent_attention_cpu(const LatentAttentionParams& params, CpuTeam& team) {
   for_each_unit(params, workers, [&](const Unit& unit) {
     const bool mine = index % workers == static_cast<size_t>(team.rank());
     ++index;
-    if (mine) UnitRun(params, shape, workspace, unit).run();
+    if (mine) UnitRun(params, shape, workspace, unit, alone, matmul).run();
   });
 }
 

@@ -33,9 +33,15 @@ struct MatmulParams {
   size_t y_stride = 0;
   size_t y_batch_stride = 0;
   const float* w_scales = nullptr;  // kF8E4M3: [ceil(n / 128), ceil(k / 128)]; kI8: [n]
+  // So many rows, the first, are computed by our own kernel also where a library computes the
+  // others: it reads weights for a single row as fast as memory gives them.
+  size_t own_rows = 0;
 };
 
 void matmul_cpu(const MatmulParams& params, CpuTeam& team);
+
+// How a device multiplies: by the kernel above, or one that may use a library.
+using MatmulFunction = void (*)(const MatmulParams& params, CpuTeam& team);
 
 // The obviously right form, single-threaded: for tests. Accumulates in double.
 void matmul_reference(const MatmulParams& params);

@@ -286,7 +286,7 @@ bool onednn_has_avx512() { return avx512_name() != nullptr; }
 std::string onednn_family() {
   const dnnl_version_t* version = dnnl_version();
   const char* isa = avx512_name();
-  return "cpu-onednn-" + std::to_string(version->major) + "." + std::to_string(version->minor) +
+  return "onednn-" + std::to_string(version->major) + "." + std::to_string(version->minor) +
          "." + std::to_string(version->patch) + "-" + (isa == nullptr ? "other" : isa);
 }
 

@@ -18,7 +18,7 @@ namespace ember {
 
 // The instruction set that oneDNN would use is AVX-512 or better.
 bool onednn_has_avx512();
-// "cpu-onednn-2.6.3-avx512_core_bf16"
+// "onednn-2.6.3-avx512_core_bf16"
 std::string onednn_family();
 
 // Takes bf16 x bf16, and fp32 x fp32 (for tests on any machine); the rest goes to matmul_cpu.

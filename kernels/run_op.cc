@@ -17,7 +17,7 @@ struct Runner {
   void operator()(const MatmulParams& p) const { matmul(p, team); }
   void operator()(const RopeParams& p) const { rope_cpu(p, team); }
   void operator()(const LatentPackParams& p) const { latent_pack_cpu(p, team); }
-  void operator()(const LatentAttentionParams& p) const { latent_attention_cpu(p, team); }
+  void operator()(const LatentAttentionParams& p) const { latent_attention_cpu(p, team, matmul); }
   void operator()(const SwigluParams& p) const { swiglu_cpu(p, team); }
   void operator()(const ResidualAddParams& p) const { residual_add_cpu(p, team); }
   void operator()(const ExpertRouteParams& p) const { expert_route_cpu(p, team); }

@@ -10,9 +10,6 @@ namespace ember {
 
 class CpuTeam;
 
-// How this device multiplies: the portable kernel, or one that may use a library.
-using MatmulFunction = void (*)(const MatmulParams& params, CpuTeam& team);
-
 void run_op(const Op& op, CpuTeam& team, MatmulFunction matmul);
 
 }  // namespace ember

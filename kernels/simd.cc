@@ -9,8 +9,9 @@ namespace {
 std::atomic<const Simd*> forced_level{nullptr};
 
 const Simd& best_level() {
-  const Simd* avx2 = avx2_simd();
-  return avx2 != nullptr ? *avx2 : scalar_simd();
+  if (const Simd* level = avx512_simd()) return *level;
+  if (const Simd* level = avx2_simd()) return *level;
+  return scalar_simd();
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Simd: the arithmetic under all operations, in one form for each instruction set.
 //
-// Journey    the operations' *_cpu.cc -> [simd] -> simd_avx2.cc | simd_scalar.cc
+// Journey    the operations' *_cpu.cc -> [simd] -> simd_avx512.cc | simd_avx2.cc | simd_scalar.cc
 // Invariant  every level gives the same bits: 8 fp32 lanes along the inner size (lane j sums the
 //            products k = j mod 8 by fused multiply-add), then one fixed tree; an output element
 //            depends neither on its neighbours nor on how a call is cut in blocks
@@ -82,6 +82,8 @@ struct Simd {
 const Simd& scalar_simd();
 // Null where the program was built for, or runs on, a CPU without AVX2 and FMA.
 const Simd* avx2_simd();
+// Null where either has no AVX-512 (F, BW, DQ, VL) beside it.
+const Simd* avx512_simd();
 
 // The level in use: the best that this CPU has.
 const Simd& simd();

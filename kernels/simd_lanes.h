@@ -1,4 +1,5 @@
-// Simd lanes: the kernels of simd.h written once over a vector type V of 8 fp32 lanes.
+// Simd lanes: the kernels of simd.h written once over a vector type V of 8 fp32 lanes; those in
+// which lanes never meet also over one of 16.
 //
 // Journey    simd -> [simd_lanes] -> one instantiation for each instruction set
 // Invariant  no operation here may round differently in two V's; V lives in an unnamed namespace of
@@ -21,12 +22,12 @@ void value_tile(const ValueBlock& b, size_t r, size_t j) {
   for (size_t i = 0; i < R; ++i) {
     const float* from = b.acc + (r + i) * b.acc_stride + j;
     EMBER_UNROLL
-    for (size_t c = 0; c < C; ++c) acc[i][c] = V::load(from + c * 8);
+    for (size_t c = 0; c < C; ++c) acc[i][c] = V::load(from + c * V::kLanes);
   }
   for (size_t t = 0; t < b.tokens; ++t) {
     V v[C];
     EMBER_UNROLL
-    for (size_t c = 0; c < C; ++c) v[c] = V::load(b.v + t * b.v_stride + j + c * 8);
+    for (size_t c = 0; c < C; ++c) v[c] = V::load(b.v + t * b.v_stride + j + c * V::kLanes);
     EMBER_UNROLL
     for (size_t i = 0; i < R; ++i) {
       const V p = V::broadcast(b.p[(r + i) * b.p_stride + t]);
@@ -38,11 +39,11 @@ void value_tile(const ValueBlock& b, size_t r, size_t j) {
   for (size_t i = 0; i < R; ++i) {
     float* to = b.acc + (r + i) * b.acc_stride + j;
     EMBER_UNROLL
-    for (size_t c = 0; c < C; ++c) acc[i][c].store(to + c * 8);
+    for (size_t c = 0; c < C; ++c) acc[i][c].store(to + c * V::kLanes);
   }
 }
 
-// The last columns, fewer than 8.
+// The last columns, fewer than a vector.
 template <class V>
 void value_edge(const ValueBlock& b, size_t j) {
   const size_t n = b.width - j;
@@ -66,8 +67,9 @@ void value_columns(const ValueBlock& b, size_t j) {
 template <class V>
 void accumulate(const ValueBlock& block) {
   size_t j = 0;
-  for (; j + 24 <= block.width; j += 24) value_columns<V, 3>(block, j);
-  for (; j + 8 <= block.width; j += 8) value_columns<V, 1>(block, j);
+  constexpr size_t kStep = V::kValueVectors * V::kLanes;
+  for (; j + kStep <= block.width; j += kStep) value_columns<V, V::kValueVectors>(block, j);
+  for (; j + V::kLanes <= block.width; j += V::kLanes) value_columns<V, 1>(block, j);
   if (j < block.width) value_edge<V>(block, j);
 }
 
@@ -105,15 +107,15 @@ float scale_max(float* x, size_t n, float factor) {
   const V f = V::broadcast(factor);
   V largest = V::broadcast(x[0] * factor);
   size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
+  for (; i + V::kLanes <= n; i += V::kLanes) {
     const V product = V::mul(V::load(x + i), f);
     product.store(x + i);
     largest = V::max(largest, product);
   }
-  float lanes[kLanes];
+  float lanes[V::kLanes];
   largest.store(lanes);
   float result = lanes[0];
-  for (size_t j = 1; j < kLanes; ++j) result = result > lanes[j] ? result : lanes[j];
+  for (size_t j = 1; j < V::kLanes; ++j) result = result > lanes[j] ? result : lanes[j];
   for (; i < n; ++i) {
     x[i] *= factor;
     result = result > x[i] ? result : x[i];
@@ -126,7 +128,7 @@ float exp_sum(float* x, size_t n, float shift) {
   const V s = V::broadcast(shift);
   V sum = V::zero();
   size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
+  for (; i + V::kLanes <= n; i += V::kLanes) {
     const V e = exp_lanes(V::sub(V::load(x + i), s));
     e.store(x + i);
     sum = V::add(sum, e);
@@ -142,7 +144,7 @@ float exp_sum(float* x, size_t n, float shift) {
 template <class V>
 void silu_mul(const float* gate, const float* up, float* y, size_t n) {
   size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
+  for (; i + V::kLanes <= n; i += V::kLanes) {
     const V g = V::load(gate + i);
     V::mul(V::mul(g, sigmoid_lanes(g)), V::load(up + i)).store(y + i);
   }
@@ -155,7 +157,7 @@ void silu_mul(const float* gate, const float* up, float* y, size_t n) {
 template <class V>
 void sigmoid(float* x, size_t n) {
   size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) sigmoid_lanes(V::load(x + i)).store(x + i);
+  for (; i + V::kLanes <= n; i += V::kLanes) sigmoid_lanes(V::load(x + i)).store(x + i);
   if (i < n) sigmoid_lanes(V::load_part(x + i, n - i)).store_part(x + i, n - i);
 }
 

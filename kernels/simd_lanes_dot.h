@@ -15,7 +15,7 @@
 #if defined(__clang__)
 #define EMBER_UNROLL _Pragma("clang loop unroll(full)")
 #else
-#define EMBER_UNROLL _Pragma("GCC unroll 4")
+#define EMBER_UNROLL _Pragma("GCC unroll 8")
 #endif
 
 namespace ember::lanes {
@@ -320,45 +320,43 @@ void dot_panel(const DotBlock& b, const Panel& p, DotScratch& scratch) {
   }
 }
 
-// Columns [column, column + columns) of an inner block, in fp32, into the panel.
+// Where column `column` of the weights has its value `inner`.
+static inline const char* weight_address(const DotBlock& b, size_t column, size_t inner) {
+  return static_cast<const char*>(b.w) + (column * b.w_stride + inner) * dtype_bytes(b.w_dtype);
+}
+
+// An inner block of one column, in fp32.
 template <class V>
-void widen_panel(const DotBlock& b, size_t column, size_t columns, size_t inner, size_t size,
-                 float* panel) {
+void widen_column(const DotBlock& b, size_t column, size_t inner, size_t size, float* to) {
+  const char* from = weight_address(b, column, inner);
+  if (b.w_dtype == DType::kBf16) return V::widen(from, to, size);
   const BlockScales s = block_scales(b);
-  for (size_t c = 0; c < columns; ++c) {
-    float* to = panel + c * kDotInner;
-    const size_t at = (column + c) * b.w_stride + inner;
-    const char* from = static_cast<const char*>(b.w) + at * dtype_bytes(b.w_dtype);
-    if (b.w_dtype == DType::kBf16) {
-      V::widen(from, to, size);
-      continue;
+  const float* scales = s.row(b.w_row + column);
+  for (size_t i = 0; i < size;) {
+    const size_t block = (inner + i) / s.columns;
+    const size_t n = lesser((block + 1) * s.columns - inner, size) - i;
+    if (b.w_dtype == DType::kI8) {
+      widen_scaled<V, WeightI8<V>>(from + i, scales[block], to + i, n);
+    } else {
+      widen_scaled<V, WeightE4m3<V>>(from + i, scales[block], to + i, n);
     }
-    const float* scales = s.row(b.w_row + column + c);
-    for (size_t i = 0; i < size;) {
-      const size_t block = (inner + i) / s.columns;
-      const size_t n = lesser((block + 1) * s.columns - inner, size) - i;
-      if (b.w_dtype == DType::kI8) {
-        widen_scaled<V, WeightI8<V>>(from + i, scales[block], to + i, n);
-      } else {
-        widen_scaled<V, WeightE4m3<V>>(from + i, scales[block], to + i, n);
-      }
-      i += n;
-    }
+    i += n;
   }
 }
 
 // Up to kDotRows rows: weights are widened once for all of them.
 template <class V>
 void dot_many_rows(const DotBlock& b, DotScratch& scratch) {
-  const size_t w_bytes = dtype_bytes(b.w_dtype);
   for (size_t column = 0; column < b.n; column += kDotColumns) {
     const size_t columns = lesser(kDotColumns, b.n - column);
     for (size_t inner = 0; inner < b.k; inner += kDotInner) {
       const size_t size = lesser(kDotInner, b.k - inner);
-      const char* w = static_cast<const char*>(b.w) + (column * b.w_stride + inner) * w_bytes;
-      size_t stride_bytes = b.w_stride * w_bytes;
+      const char* w = weight_address(b, column, inner);
+      size_t stride_bytes = b.w_stride * sizeof(float);
       if (b.w_dtype != DType::kF32) {
-        widen_panel<V>(b, column, columns, inner, size, scratch.panel);
+        for (size_t c = 0; c < columns; ++c) {
+          widen_column<V>(b, column + c, inner, size, scratch.panel + c * kDotInner);
+        }
         w = reinterpret_cast<const char*>(scratch.panel);
         stride_bytes = kDotInner * sizeof(float);
       }

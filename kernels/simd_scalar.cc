@@ -11,6 +11,8 @@ namespace ember {
 namespace {
 
 struct ScalarLanes {
+  static constexpr size_t kLanes = 8;
+  static constexpr size_t kValueVectors = 3;
   float v[8];
 
   template <class F>

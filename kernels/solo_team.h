@@ -1,4 +1,5 @@
-// Solo team: one worker, for a simulated device and for tests of single operations.
+// Solo team: one worker, for a simulated device and for tests of single operations; and a worker
+// that runs an operation alone within another one.
 //
 // Journey    sim_device -> [solo_team] -> the operations' *_cpu.cc
 // Owns       its scratch
@@ -49,6 +50,22 @@ class SoloTeam final : public CpuTeam {
  private:
   ScratchMemory memory_;
   Status verdict_;
+};
+
+// One worker of a team in the midst of its operation, with all of another operation to itself.
+class LoneWorker final : public CpuTeam {
+ public:
+  // `memory`: this worker's, for nothing else; both stay alive.
+  LoneWorker(CpuTeam& team, ScratchMemory& memory) : team_(team), memory_(memory) {}
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  void barrier() override {}
+  void* scratch(size_t bytes) override { return memory_.at_least(bytes); }
+  void fail(const char* reason) override { team_.fail(reason); }
+
+ private:
+  CpuTeam& team_;
+  ScratchMemory& memory_;
 };
 
 }  // namespace ember

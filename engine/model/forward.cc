@@ -109,6 +109,7 @@ class ModelForward final : public Forward {
     program_.add(gather);
     StepContext last = step_;
     last.rows = inputs_.logit_rows();
+    last.absorb_rows = last.rows;  // few, whatever they come from
     program_.add(norm_op(last, act_.last_hidden.data(), weights_.final_norm,
                          weights_.config.norm_eps, act_.last_normed.data()));
     program_.add(

@@ -245,6 +245,7 @@ MatmulParams linear_op(const StepContext& step, const void* x, const Weight& w, 
   m.y = y;
   m.y_dtype = y_dtype;
   m.y_stride = w.rows;
+  m.own_rows = step.absorb_rows;
   return m;
 }
 

@@ -5,7 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <initializer_list>
+#include <string>
 
+#include "kernels/kernel_choice.h"
 #include "tests/kernels/run_team.h"
 
 namespace ember {
@@ -70,8 +75,71 @@ TEST(MatmulOnednnTest, WhereItIsNotFitThePortableBitsComeOut) {
   }
 }
 
+// Whatever the library is, the first rows have the bits of our own kernel.
+TEST(MatmulOnednnTest, OwnRowsAreOurKernels) {
+  const KernelChoice kernels = choose_kernels(true);
+  Product own(20, kColumns, kInner, DType::kBf16, DType::kBf16);
+  run_on_team(own.params, 1);
+  Product library(20, kColumns, kInner, DType::kBf16, DType::kBf16);
+  run_on_team(library.params, 1, matmul_onednn);
+  for (const size_t rows : {size_t{0}, size_t{3}, size_t{20}}) {
+    Product mixed(20, kColumns, kInner, DType::kBf16, DType::kBf16);
+    mixed.params.own_rows = rows;
+    run_on_team(mixed.params, 2, kernels.matmul);
+    for (size_t i = 0; i < 20 * kColumns; ++i) {
+      const bool ours = i / kColumns < rows || !onednn_has_avx512();
+      ASSERT_EQ(value_of(mixed.y, DType::kBf16, i),
+                value_of(ours ? own.y : library.y, DType::kBf16, i));
+    }
+  }
+}
+
+// Inner sizes and output widths of the linear layers of DeepSeek-V2-Lite, V2, V3, Kimi-K2,
+// Moonlight, GLM-4.7-Flash and Youtu: hidden, ranks, heads by their widths, feed-forwards.
+TEST(MatmulOnednnTest, EveryShapeOfTheFamilyIsTheSameInAnyCompany) {
+  if (!onednn_has_avx512()) GTEST_SKIP() << "no AVX-512";
+  const std::initializer_list<size_t> inner_sizes = {
+      128, 512, 768, 1408, 1536, 2048, 2304, 3072, 5120, 6144, 7168, 10944, 12288, 16384, 18432};
+  for (const size_t k : inner_sizes) {
+    for (const size_t n : {size_t{256}, size_t{64}, size_t{192}}) {  // a block, ragged last ones
+      for (const DType out : {DType::kBf16, DType::kF32}) {
+        ASSERT_TRUE(onednn_is_fit(n, k, DType::kBf16, out)) << n << " x " << k;
+      }
+      Product all(70, n, k, DType::kBf16, DType::kF32);
+      run_on_team(all.params, 2, matmul_onednn);
+      for (const size_t rows : {size_t{1}, size_t{7}, size_t{64}}) {
+        Product part(70, n, k, DType::kBf16, DType::kF32);
+        part.params.rows = rows;
+        part.params.x = part.x.data() + (70 - rows) * k * sizeof(bf16);
+        run_on_team(part.params, 1, matmul_onednn);
+        for (size_t i = 0; i < rows * n; ++i) {
+          ASSERT_EQ(value_of(part.y, DType::kF32, i),
+                    value_of(all.y, DType::kF32, (70 - rows) * n + i))
+              << n << " x " << k << ", " << rows << " rows";
+        }
+      }
+    }
+  }
+}
+
+// In a process of its own: the library looks once.
+TEST(MatmulOnednnDeathTest, LessOfTheCpuIsAnotherFamily) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto say_family = [] {
+    std::fputs(("family " + choose_kernels(true).family + "\n").c_str(), stderr);
+    std::exit(0);
+  };
+  const std::string own = simd().family;
+  ::setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
+  EXPECT_EXIT(say_family(), testing::ExitedWithCode(0), "family " + own + "\n");
+  ::setenv("ONEDNN_MAX_CPU_ISA", "AVX512_CORE", 1);
+  const std::string lower = onednn_has_avx512() ? "-avx512_core\n" : "family " + own + "\n";
+  EXPECT_EXIT(say_family(), testing::ExitedWithCode(0), lower);
+  ::unsetenv("ONEDNN_MAX_CPU_ISA");
+}
+
 TEST(MatmulOnednnTest, TheFamilyNamesVersionAndInstructions) {
-  EXPECT_EQ(onednn_family().rfind("cpu-onednn-", 0), 0u);
+  EXPECT_EQ(onednn_family().rfind("onednn-", 0), 0u);
   if (onednn_has_avx512()) {
     EXPECT_NE(onednn_family().find("avx512_core"), std::string::npos);
   }

@@ -86,11 +86,12 @@ TEST(MatmulTest, LevelsAndWorkersGiveTheSameBits) {
       run_on_team(many.params, workers);
       ASSERT_EQ(one.y, many.y) << workers << " workers";
     }
-    Product scalar(c, seed++);
-    set_simd_level_for_test(&scalar_simd());
-    run_on_team(scalar.params, 1);
-    set_simd_level_for_test(nullptr);
-    ASSERT_EQ(one.y, scalar.y) << "scalar level, k " << c.k << " rows " << c.rows;
+    for (const Simd* level : lower_levels()) {
+      Product lower(c, seed);
+      run_at_level(level, lower.params);
+      ASSERT_EQ(one.y, lower.y) << level->family << ", k " << c.k << " rows " << c.rows;
+    }
+    ++seed;
   }
 }
 

@@ -89,10 +89,10 @@ TEST(QuantizedWeightsTest, GiveTheBitsOfTheWidenedMatrix) {
           run_on_team(packed.params, workers);
           ASSERT_EQ(packed.y, wide.y) << "rows " << rows << " n " << n << " k " << k;
         }
-        set_simd_level_for_test(&scalar_simd());
-        run_on_team(packed.params, 1);
-        set_simd_level_for_test(nullptr);
-        ASSERT_EQ(packed.y, wide.y) << "scalar level, k " << k;
+        for (const Simd* level : lower_levels()) {
+          run_at_level(level, packed.params);
+          ASSERT_EQ(packed.y, wide.y) << level->family << ", k " << k;
+        }
       }
     }
   }
@@ -121,7 +121,9 @@ TEST(QuantizedWeightsTest, AreNearToThePlainForm) {
 TEST(QuantizedWeightsTest, NotANumberStaysOneAtEveryLevel) {
   const std::vector<uint8_t> w(16, 0x7f);
   const std::vector<float> scales(1, 1.0f);
-  for (const Simd* level : {static_cast<const Simd*>(nullptr), &scalar_simd()}) {
+  std::vector<const Simd*> levels = lower_levels();
+  levels.push_back(&simd());
+  for (const Simd* level : levels) {
     set_simd_level_for_test(level);
     Product product(1, 1, 16, DType::kF32, DType::kF32, 1);
     product.params.w = w.data();

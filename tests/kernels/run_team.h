@@ -8,6 +8,7 @@
 #include "base/prng.h"
 #include "kernels/compute_team.h"
 #include "kernels/program.h"
+#include "kernels/simd.h"
 #include "kernels/solo_team.h"
 
 namespace ember {
@@ -26,6 +27,20 @@ inline void run_on_team(const Op& op, int workers, MatmulFunction matmul = matmu
   const Ticket ticket = board.open(false);
   team.enqueue(ticket, program);
   EMBER_CHECK(board.wait_for(ticket).ok(), "an operation does not fail");
+}
+
+// Levels that this CPU has beside the one in use, which is the best.
+inline std::vector<const Simd*> lower_levels() {
+  std::vector<const Simd*> levels = {&scalar_simd()};
+  if (avx2_simd() != nullptr && avx2_simd() != &simd()) levels.push_back(avx2_simd());
+  return levels;
+}
+
+// The same at one of them.
+inline void run_at_level(const Simd* level, const Op& op) {
+  set_simd_level_for_test(level);
+  run_on_team(op, 1);
+  set_simd_level_for_test(nullptr);
 }
 
 // Values in (-1, 1) of either dtype, as bytes.

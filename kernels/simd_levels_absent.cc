@@ -1,8 +1,9 @@
-// Simd, AVX2 level, for processors that are not x86: there is none.
+// Simd, the levels of x86, for other processors: there are none.
 #include "kernels/simd.h"
 
 namespace ember {
 
 const Simd* avx2_simd() { return nullptr; }
+const Simd* avx512_simd() { return nullptr; }
 
 }  // namespace ember
