@@ -47,6 +47,7 @@ class LiveView {
     int64_t pinned_until_unix_us = 0;  // 0: not pinned
     bool durable = false;              // on disk, and flushed
     bool damaged = false;
+    TouchRecord touch;  // with the uses that the disk has not heard of yet
   };
   // Cost: linear in `hashes` and in the blocks that wait for a flush.
   virtual std::vector<Place> places(std::span<const BlockHash> hashes) const = 0;
@@ -55,7 +56,6 @@ class LiveView {
   // offload makes are empty: codec, checksums, stored bytes.
   struct Unstored {
     BlockRecord record;
-    TouchRecord touch;
     Place place;
   };
   struct UnstoredPage {

@@ -12,7 +12,9 @@ LiveView::Place LiveViewImpl::place_of(BlockId block) const {
   Place place;
   place.known = true;
   for (const Tier tier : kAllTiers) place.in[static_cast<size_t>(tier)] = entry.in(tier);
-  place.users = context_.ledger.notes(block).holders;
+  const BlockNotes& notes = context_.ledger.notes(block);
+  place.users = notes.holders;
+  place.touch = {notes.last_use_unix_us, notes.earlier_hits + entry.hits};
   place.durable = entry.in(Tier::kDisk);
   place.damaged = entry.damaged;
   const int64_t until_us = context_.ledger.ranks().pins().pinned_until_us(block);
@@ -57,9 +59,6 @@ LiveView::Unstored LiveViewImpl::unstored_block(BlockId block) const {
     group.raw_bytes = static_cast<uint32_t>(context_.layout.group_bytes(g, tokens));
     record.groups.push_back(group);
   }
-  const BlockNotes& notes = context_.ledger.notes(block);
-  shown.touch = {notes.last_use_unix_us,
-                 notes.earlier_hits + context_.ledger.entry(block).hits};
   shown.place = place_of(block);
   return shown;
 }

@@ -74,14 +74,17 @@ class LiveStore final : public PartsReader {
   }
 
  protected:
-  Status place(std::span<const BlockHash> hashes, std::span<BlockPlace> places) override {
+  Status place(std::span<const BlockHash> hashes, std::span<BlockPlace> places,
+               std::span<TouchRecord> touches) override {
     for (size_t from = 0; from < hashes.size(); from += kPageHashes) {
       const auto page = hashes.subspan(from, std::min(kPageHashes, hashes.size() - from));
       std::vector<LiveView::Place> found;
       EMBER_TRY(call_([&] { found = view_.places(page); }));
       // What the index does not know (another model's, say) is on disk, as its record says.
       for (size_t i = 0; i < found.size(); ++i) {
-        if (found[i].known) places[from + i] = block_place(found[i]);
+        if (!found[i].known) continue;
+        places[from + i] = block_place(found[i]);
+        touches[from + i] = found[i].touch;
       }
     }
     return {};
@@ -98,7 +101,7 @@ class LiveStore final : public PartsReader {
         if (!shown.insert(block.record.hash).second) continue;
         ++(block.record.tail ? walked.tails : walked.blocks);
         const BlockPlace place = block_place(block.place);
-        if (!visit({block.record, block.touch, place})) return false;
+        if (!visit({block.record, block.place.touch, place})) return false;
       }
     } while (!page.done);
     return true;

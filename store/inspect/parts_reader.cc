@@ -13,7 +13,7 @@ constexpr size_t kPageRecords = 512;
 
 }  // namespace
 
-Result<bool> PartsReader::show(const Page& page, const Visitor& visit) {
+Result<bool> PartsReader::show(Page page, const Visitor& visit) {
   std::vector<BlockHash> hashes;
   std::vector<BlockPlace> places(page.records.size());
   for (size_t i = 0; i < places.size(); ++i) {
@@ -21,7 +21,7 @@ Result<bool> PartsReader::show(const Page& page, const Visitor& visit) {
     places[i].in[static_cast<size_t>(Tier::kDisk)] = true;
     places[i].damaged = page.records[i].epoch == 0 && !page.records[i].tail;
   }
-  EMBER_TRY(place(hashes, places));
+  EMBER_TRY(place(hashes, places, page.touches));
   for (size_t i = 0; i < places.size(); ++i) {
     if (!visit({page.records[i], page.touches[i], places[i]})) return false;
   }
@@ -43,7 +43,7 @@ Result<bool> PartsReader::walk_share(uint32_t share, const Visitor& visit, const
     walked.blocks += page.records.size();
     walked.unreadable += step.unreadable;
     walked.forgotten += step.forgotten;
-    EMBER_ASSIGN(const bool more, show(page, visit));
+    EMBER_ASSIGN(const bool more, show(std::move(page), visit));
     if (!more) return false;
     from.cursor = step.cursor;
     done = step.done;
@@ -67,7 +67,7 @@ Result<StoreReader::Walked> PartsReader::walk(const Visitor& visit) {
   }
   walked.tails += page.records.size();
   page.touches.resize(page.records.size());
-  EMBER_TRY(show(page, visit));
+  EMBER_TRY(show(std::move(page), visit));
   return walked;
 }
 

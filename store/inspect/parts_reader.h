@@ -46,9 +46,11 @@ class PartsReader : public StoreReader {
   Result<std::vector<std::string>> verify_files() override;
 
  protected:
-  // Where the blocks of a page are; `places` begins as on disk, durable, nothing else.
+  // Where the blocks of a page are, and their uses; `places` begins as on disk, durable, nothing
+  // else, `touches` as the disk has them.
   // Errors: that of a holder that ends, or is too busy to say.
-  virtual Status place(std::span<const BlockHash> /*hashes*/, std::span<BlockPlace> /*places*/) {
+  virtual Status place(std::span<const BlockHash> /*hashes*/, std::span<BlockPlace> /*places*/,
+                       std::span<TouchRecord> /*touches*/) {
     return {};
   }
   // Blocks that no disk has yet, before those that it has: one that is stored meanwhile is met
@@ -65,7 +67,7 @@ class PartsReader : public StoreReader {
     std::vector<TouchRecord> touches;
   };
   // False: `visit` wants no more.
-  Result<bool> show(const Page& page, const Visitor& visit);
+  Result<bool> show(Page page, const Visitor& visit);
   Result<bool> walk_share(uint32_t share, const Visitor& visit, const Shown& shown,
                           Walked& walked);
   Status read_tails();

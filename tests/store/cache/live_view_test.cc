@@ -156,6 +156,32 @@ TEST_F(LiveViewTest, ReaderOfAnOpenStoreShowsEachBlockOnceWhereverItIs) {
   EXPECT_EQ((*record)->tokens.size(), kSpan);
 }
 
+TEST_F(LiveViewTest, ReaderOfAnOpenStoreKnowsUsesThatTheDiskHasNotHeardOf) {
+  const TempFolder folder;
+  CacheHarness harness(options(folder / "store"), store_);
+  harness.feed(tokens_);
+  harness.sync();
+  clock_.advance_us(5'000'000);
+  const int64_t now_us = clock_.unix_us();
+  harness.feed(tokens_);
+  auto reader = open_live_store(harness.cache(), [](const std::function<void()>& work) {
+    work();
+    return Status();
+  });
+  ASSERT_TRUE(reader.ok()) << reader.error().message;
+  size_t seen = 0;
+  ASSERT_TRUE((*reader)
+                  ->walk([&](const BlockSight& sight) {
+                    if (sight.record.tail) return true;
+                    ++seen;
+                    EXPECT_EQ(sight.touch.hits, 1u);
+                    EXPECT_GE(sight.touch.last_use_unix_us, now_us);
+                    return true;
+                  })
+                  .ok());
+  EXPECT_EQ(seen, kBlocks);
+}
+
 TEST_F(LiveViewTest, ReaderOfACacheThatEndsSaysSoAndDoesNotHang) {
   const TempFolder folder;
   CacheHarness harness(options(folder / "store"), store_);
