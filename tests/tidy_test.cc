@@ -61,7 +61,7 @@ const std::vector<Library> kLibraries = {
      {"prefix_index/block_hash.cc", "engine/checkpoint/fingerprint.cc",
       "engine/text/template_text.cc", "tests/prefix_index/block_hash_test.cc"}},
     {"<onig", {"engine/text/regex.cc", "engine/text/regex_properties.cc"}},
-    {"<unicode/", {"engine/text/unicode_forms.cc"}},
+    {"<unicode/", {"engine/text/unicode_forms.cc", "tools/commands/text_form.cc"}},
     {"<zlib", {"engine/text/", "tests/engine/text/", "store/replay/public_trace.cc"}},
     {"<ncurses", {"tools/commands/top_screen.cc"}},
     {"<oneapi/", {"kernels/"}},

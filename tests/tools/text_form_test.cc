@@ -44,6 +44,37 @@ TEST(TextFormTest, ALineHasNoControlCharacters) {
   EXPECT_EQ(one_line("abc", 0), "");
 }
 
+TEST(TextFormTest, WideCharactersTakeTwoColumnsAndMarksNone) {
+  const std::string bar = "\xef\xbd\x9c";  // the fullwidth bar of DeepSeek's special tokens
+  const std::string acute = "\xcc\x81";
+  EXPECT_EQ(columns_of(bar), 2u);
+  EXPECT_EQ(columns_of("\xe4\xb8\xad\xe6\x96\x87"), 4u);
+  EXPECT_EQ(columns_of("e" + acute), 1u);
+  EXPECT_EQ(columns_of("\xe2\x94\x94\xe2\x80\xa6"), 2u) << "lines of a tree, an ellipsis";
+  EXPECT_EQ(one_line(bar + bar, 4), bar + bar);
+  EXPECT_EQ(one_line(bar + bar, 3), bar + "\xe2\x80\xa6");
+  EXPECT_EQ(one_line(bar + bar, 2), "\xe2\x80\xa6");
+  EXPECT_EQ(one_line("ae" + acute + "b", 3), "ae" + acute + "b");
+  TextTable table({{"n"}, {"t"}});
+  table.add({bar, "x"});
+  table.add({"abc", bar + bar});
+  EXPECT_EQ(table.text(8, false),
+            "n    t\n" + bar + "   x\nabc  " + bar + "\xe2\x80\xa6\n");
+}
+
+TEST(TextFormTest, TheEndOfATextIsAsWideAsItMayBe) {
+  const std::string bar = "\xef\xbd\x9c";
+  const std::string acute = "\xcc\x81";
+  const std::string dots = "\xe2\x80\xa6";
+  EXPECT_EQ(end_of_line("abcd", 4), "abcd");
+  EXPECT_EQ(end_of_line("abcde", 4), dots + "cde");
+  EXPECT_EQ(end_of_line("ab\ncd", 3), dots + "cd");
+  EXPECT_EQ(end_of_line("a" + bar + bar, 4), dots + bar);
+  EXPECT_EQ(end_of_line("abe" + acute + "c", 3), dots + "e" + acute + "c");
+  EXPECT_EQ(end_of_line("abe" + acute + "c", 2), dots + "c");
+  EXPECT_EQ(end_of_line("abc", 0), "");
+}
+
 TEST(TextFormTest, AnyBytesBecomeValidText) {
   for (uint64_t seed = 0; seed < 2000; ++seed) {
     Prng prng(seed);
@@ -51,6 +82,7 @@ TEST(TextFormTest, AnyBytesBecomeValidText) {
     for (char& byte : bytes) byte = static_cast<char>(prng.below(256));
     const std::string line = one_line(bytes, 6);
     EXPECT_LE(columns_of(line), 6u);
+    EXPECT_LE(columns_of(end_of_line(bytes, 6)), 6u);
     EXPECT_EQ(valid_utf8(line), line);
     for (const char byte : line) EXPECT_FALSE(static_cast<unsigned char>(byte) < 0x20);
     EXPECT_EQ(valid_utf8(valid_utf8(bytes)), valid_utf8(bytes));

@@ -289,17 +289,6 @@ void print_json(const Explanation& one, std::ostream& out) {
   out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
 }
 
-// The end of a text, as much as fits.
-std::string tail_of(const std::string& text, size_t columns) {
-  const std::string line = one_line(text, SIZE_MAX);
-  size_t from = line.size();
-  for (size_t used = 0; from > 0 && used < columns; ++used) {
-    --from;
-    while (from > 0 && (static_cast<unsigned char>(line[from]) & 0xc0) == 0x80) --from;
-  }
-  return (from > 0 ? "\xe2\x80\xa6" : "") + line.substr(from);
-}
-
 std::string reason(const Explanation& one) {
   const PromptMatch& match = one.match;
   const std::string at = grouped(match.tokens);
@@ -324,7 +313,7 @@ void print_place(const Explanation& one, CommandIo& io) {
   if (one.match.end != MatchEnd::kDiffers && one.match.end != MatchEnd::kUnknown) return;
   const size_t room = io.width > 40 ? io.width - 17 : 23;
   if (one.before && !one.before->empty()) {
-    io.out << "  after          " << tail_of(*one.before, room) << '\n';
+    io.out << "  after          " << end_of_line(*one.before, room) << '\n';
   }
   if (one.ours) io.out << "  the prompt has " << one_line(*one.ours, room) << '\n';
   if (one.theirs) io.out << "  the store has  " << one_line(*one.theirs, room) << '\n';

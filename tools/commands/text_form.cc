@@ -1,6 +1,8 @@
 // Figures, times and texts for a person's eyes.
 #include "tools/commands/text_form.h"
 
+#include <unicode/uchar.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -41,6 +43,36 @@ bool is_control(std::string_view character) {
   if (character.size() != 3 || byte(0) != 0xe2) return false;
   return (byte(1) == 0x80 && byte(2) >= 0xaa && byte(2) <= 0xae) ||
          (byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9);
+}
+
+// Of the well-formed characters below these, none is wider or narrower than a column.
+constexpr char32_t kFirstMark = 0x0300;
+
+char32_t code_point(std::string_view character) {
+  const auto byte = [&character](size_t i) { return static_cast<unsigned char>(character[i]); };
+  if (character.size() == 1) return byte(0);
+  char32_t code = byte(0) & (0xffu >> (character.size() + 1));
+  for (size_t i = 1; i < character.size(); ++i) code = code << 6 | (byte(i) & 0x3f);
+  return code;
+}
+
+size_t character_columns(std::string_view character) {
+  const char32_t code = code_point(character);
+  if (code < kFirstMark) return 1;
+  const auto ucode = static_cast<UChar32>(code);
+  const int8_t kind = ::u_charType(ucode);
+  if (kind == U_NON_SPACING_MARK || kind == U_ENCLOSING_MARK || kind == U_FORMAT_CHAR) return 0;
+  const int32_t width = ::u_getIntPropertyValue(ucode, UCHAR_EAST_ASIAN_WIDTH);
+  return width == U_EA_FULLWIDTH || width == U_EA_WIDE ? 2 : 1;
+}
+
+// The first character of a text, as it is shown in a line, is taken from it.
+std::string_view take_shown(std::string_view& text) {
+  const size_t bytes = character_bytes(text);
+  const std::string_view character = text.substr(0, std::max<size_t>(bytes, 1));
+  text.remove_prefix(character.size());
+  if (character == "\n" || character == "\r" || character == "\t") return " ";
+  return bytes == 0 || is_control(character) ? kReplacement : character;
 }
 
 }  // namespace
@@ -101,20 +133,33 @@ std::string percent_text(double part, double whole) {
 
 std::string one_line(std::string_view text, size_t columns) {
   std::string line;
-  size_t shorter = 0;  // bytes of the line without its last character
-  for (size_t used = 0; !text.empty(); ++used) {
-    if (used == columns) {
-      line.resize(shorter);
+  size_t used = 0;
+  size_t room = 0;  // bytes of the line that leave a column for the ellipsis
+  while (!text.empty()) {
+    const std::string_view shown = take_shown(text);
+    used += character_columns(shown);
+    if (used > columns) {
+      line.resize(room);
       return columns == 0 ? line : line.append(kEllipsis);
     }
-    const size_t bytes = character_bytes(text);
-    const std::string_view character = text.substr(0, std::max<size_t>(bytes, 1));
-    text.remove_prefix(character.size());
-    const bool blank = character == "\n" || character == "\r" || character == "\t";
-    shorter = line.size();
-    line += blank ? " " : bytes == 0 || is_control(character) ? kReplacement : character;
+    line += shown;
+    if (used < columns) room = line.size();
   }
   return line;
+}
+
+std::string end_of_line(std::string_view text, size_t columns) {
+  const std::string line = one_line(text, SIZE_MAX);
+  size_t left = columns_of(line);
+  if (left <= columns) return line;
+  std::string_view rest = line;
+  const auto front = [&rest] { return rest.substr(0, character_bytes(rest)); };
+  // A mark goes with the character that it stands upon.
+  while (!rest.empty() && (left >= columns || character_columns(front()) == 0)) {
+    left -= character_columns(front());
+    rest.remove_prefix(front().size());
+  }
+  return columns == 0 ? std::string() : std::string(kEllipsis).append(rest);
 }
 
 std::string valid_utf8(std::string_view text) {
@@ -142,9 +187,9 @@ std::string printable(std::string_view text) {
 }
 
 size_t columns_of(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-  }));
+  size_t columns = 0;
+  while (!text.empty()) columns += character_columns(take_shown(text));
+  return columns;
 }
 
 void TextTable::add(std::vector<std::string> cells) {
@@ -169,7 +214,8 @@ std::string TextTable::text(size_t width, bool bold) const {
       if (i > 0) line += "  ";
       line += columns_[i].right ? gap + cell : i + 1 < columns_.size() ? cell + gap : cell;
     }
-    text += columns_of(line) > width ? one_line(line, width) : line;
+    line.resize(line.find_last_not_of(' ') + 1);
+    text += one_line(line, width);
   };
   if (bold) text += "\033[1m";
   print([this](size_t i) { return columns_[i].name; });

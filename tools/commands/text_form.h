@@ -29,11 +29,14 @@ std::string percent_text(double part, double whole);
 // One line of at most `columns` columns: line ends and tabs are shown as spaces, other control
 // characters and bytes that are no UTF-8 as U+FFFD, what is cut off as an ellipsis.
 std::string one_line(std::string_view text, size_t columns);
+// The same of the end of a text: the ellipsis stands for what was before.
+std::string end_of_line(std::string_view text, size_t columns);
 // The same without a limit, for JSON and files: nothing is cut.
 std::string valid_utf8(std::string_view text);
 // As valid_utf8, and no control characters but line ends and tabs: for a text of many lines.
 std::string printable(std::string_view text);
-// Columns that a valid text takes, each character counted as one.
+// Columns that a valid text takes in a terminal: none for a mark upon another character, two for
+// the wide characters of East Asian writing, one for each other.
 size_t columns_of(std::string_view text);
 
 // A table: columns as wide as their widest cell; numbers stand at the right.
