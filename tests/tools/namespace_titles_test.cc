@@ -28,6 +28,27 @@ TEST(NamespaceTitlesTest, WhatDiffersTellsThemApart) {
             (std::vector<std::string>{"demo, latents bf16", "demo, latents fp8"}));
 }
 
+TEST(NamespaceTitlesTest, AWordTellsThemApartBeforeASentenceDoes) {
+  const std::string front = "mla layers=6 block_tokens=64 ";
+  const auto note = [&front](const std::string& latents, const std::string& sums) {
+    return NamespaceNote{
+        .fields = {{"layout", front + latents}, {"latents", latents}, {"gemm", sums}},
+        .model = "demo",
+        .tokenizer_folder = {}};
+  };
+  const std::string dots = "\xe2\x80\xa6";
+  const std::string stored = "bf16 activations, fp32 sums";
+  const std::string int8 = stored + ", int8 weights by row";
+  EXPECT_EQ(namespace_titles({note("bf16", stored), note("fp8", stored)},
+                             {name_of(1), name_of(2)}),
+            (std::vector<std::string>{"demo, latents bf16", "demo, latents fp8"}));
+  EXPECT_EQ(namespace_titles({note("bf16", stored), note("fp8", stored), note("bf16", int8)},
+                             {name_of(1), name_of(2), name_of(3)}),
+            (std::vector<std::string>{"demo, latents bf16, gemm " + dots + "ions, fp32 sums",
+                                      "demo, latents fp8",
+                                      "demo, latents bf16, gemm " + dots + " weights by row"}));
+}
+
 TEST(NamespaceTitlesTest, WithoutADifferenceOrANoteTheDigitsDo) {
   const NamespaceNote plain{.fields = {}, .model = "demo", .tokenizer_folder = {}};
   EXPECT_EQ(namespace_titles({plain, plain, NamespaceNote{}},
