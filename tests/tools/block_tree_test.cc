@@ -142,6 +142,23 @@ TEST(BlockFilterTest, EachConditionLeavesOutWhatItSays) {
   EXPECT_FALSE(pass({.name_space = "f"}));
 }
 
+TEST(BlockFilterTest, WhatIsNotKnownToBeUnusedIsNotTakenForIt) {
+  RecordsReader reader;
+  reader.add(1, 0, 0);
+  reader.touch(1, {.last_use_unix_us = 1'000'000, .hits = 7});
+  reader.add(2, 1, 1, 10);  // tails: no use of theirs is written down
+  reader.add(3, 0, 0, 10);
+  const BlockTree tree = tree_of(reader);
+  const auto pass = [&](const char* digits, const BlockFilter& filter) {
+    return passes(filter, tree, tree.node(start_of(tree, digits).value()), 3'000'000);
+  };
+  EXPECT_TRUE(pass("02", {.unused_us = 2'000'000})) << "as long as the block that it hangs on";
+  EXPECT_FALSE(pass("02", {.unused_us = 2'000'001}));
+  EXPECT_TRUE(pass("02", {.used_us = 2'000'000}));
+  EXPECT_FALSE(pass("03", {.unused_us = 1}));
+  EXPECT_FALSE(pass("03", {.used_us = 1'000'000'000}));
+}
+
 TEST(BlockFilterTest, DigitsAreDigits) {
   EXPECT_TRUE(check_filter({.prefix = "0123456789abcdef"}).ok());
   EXPECT_FALSE(check_filter({.prefix = "xyz"}).ok());

@@ -12,6 +12,13 @@ bool is_digits(const std::string& text) {
   return text.size() <= 32 && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
+// Of a tail at rest no use is known: the last one is not later than that of the block which it
+// hangs on, since who uses a tail uses that too. 0: nothing is known.
+int64_t latest_use(const BlockTree& tree, const BlockNode& node) {
+  const bool known = node.last_use_unix_us > 0 || node.parent == kNoNode;
+  return known ? node.last_use_unix_us : tree.node(node.parent).last_use_unix_us;
+}
+
 }  // namespace
 
 Status check_filter(const BlockFilter& filter) {
@@ -43,7 +50,9 @@ Status check_known(const BlockFilter& filter, const BlockTree& tree) {
 
 bool passes(const BlockFilter& filter, const BlockTree& tree, const BlockNode& node,
             int64_t now_unix_us) {
-  const int64_t unused_us = now_unix_us - node.last_use_unix_us;
+  const int64_t last_use_us = latest_use(tree, node);
+  const bool use_known = last_use_us > 0;
+  const int64_t unused_us = now_unix_us - last_use_us;
   if (filter.tails_only && !node.tail) return false;
   if (filter.blocks_only && node.tail) return false;
   if (filter.pinned && !node.pinned) return false;
@@ -53,8 +62,8 @@ bool passes(const BlockFilter& filter, const BlockTree& tree, const BlockNode& n
   if (filter.tier && (node.tiers >> static_cast<unsigned>(*filter.tier) & 1u) == 0) return false;
   if (filter.least_hits && node.hits < *filter.least_hits) return false;
   if (filter.most_hits && node.hits > *filter.most_hits) return false;
-  if (filter.unused_us && unused_us < *filter.unused_us) return false;
-  if (filter.used_us && unused_us > *filter.used_us) return false;
+  if (filter.unused_us && (!use_known || unused_us < *filter.unused_us)) return false;
+  if (filter.used_us && (!use_known || unused_us > *filter.used_us)) return false;
   if (!filter.scope.empty() && tree.scopes()[node.scope] != filter.scope) return false;
   if (filter.name_space.empty()) return true;
   return tree.name_spaces()[node.name_space].hex().rfind(filter.name_space, 0) == 0;

@@ -23,7 +23,7 @@ struct BlockFilter {
   std::optional<Tier> tier = {};
   std::optional<uint64_t> least_hits = {};
   std::optional<uint64_t> most_hits = {};
-  std::optional<int64_t> unused_us = {};  // not used for so long
+  std::optional<int64_t> unused_us = {};  // not used for so long, where the last use is known
   std::optional<int64_t> used_us = {};    // used within this time
   bool tails_only = false;
   bool blocks_only = false;
