@@ -13,6 +13,7 @@
 //     format version          2   kCostNoteVersion
 //     tier count t            2
 //     chunk tokens            8
+//     context tokens          8   that the process had room for, prompt and answer together
 //     bytes of a token        8   double; of latents
 //     observations            8   of computing
 //     learned at              8   microseconds since 1970
@@ -33,10 +34,11 @@
 namespace ember {
 
 inline constexpr uint32_t kCostNoteMagic = 0x4f434d45;  // "EMCO"
-inline constexpr uint16_t kCostNoteVersion = 1;
+inline constexpr uint16_t kCostNoteVersion = 2;
 
 struct CostNote {
   uint64_t chunk_tokens = 0;
+  uint64_t context_tokens = 0;
   double token_bytes = 0;
   uint64_t observations = 0;  // prompts' steps that it was learned from
   int64_t unix_us = 0;        // when

@@ -44,7 +44,7 @@ struct Library {
 const std::vector<Library> kLibraries = {
     {"<CLI/",
      {"tools/emberkv.cc", "tools/command_docs.", "tools/command_notes.",
-      "tools/foreign_commands.cc",
+      "tools/foreign_commands.cc", "tools/help_form.",
       "tools/inspection_commands.", "tools/model_flags.", "tools/prompt_flags.",
       "tools/store_flags.", "tools/talk_flags.", "tools/make_model_main.cc",
       "tools/journey_demo/main.cc", "bench/replay/main.cc", "bench/bench_program.",

@@ -2,9 +2,16 @@
 #include "tools/command_docs.h"
 
 #include <algorithm>
+#include <set>
 
 namespace ember {
 namespace {
+
+std::string joined(const std::vector<std::string>& words, const std::string& between) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
+  return text;
+}
 
 // Of a type's name as CLI11 writes one whose values are checked against a list: "NAME:{a,b}".
 std::vector<std::string> choices_of(const std::string& type_name) {
@@ -20,27 +27,30 @@ std::vector<std::string> choices_of(const std::string& type_name) {
   return choices;
 }
 
-OptionDoc option_doc(const CLI::Option& option, const std::string& group) {
-  OptionDoc doc;
-  for (const std::string& name : option.get_lnames()) doc.names.push_back("--" + name);
-  for (const std::string& name : option.get_snames()) doc.names.push_back("-" + name);
-  doc.positional = doc.names.empty();
-  if (doc.positional) doc.names.push_back(option.get_name());
-  const bool takes_value = option.get_items_expected_max() > 0;
-  doc.value = takes_value ? option.get_type_name() : "";
-  if (takes_value && doc.value.empty()) doc.value = "VALUE";
-  doc.choices = choices_of(doc.value);
-  doc.value = doc.value.substr(0, doc.value.find(':'));
-  doc.help = option.get_description();
-  doc.group = group;
-  doc.required = option.get_required();
-  return doc;
+// "1 to 1024" of "INT:INT in [1 - 1024]".
+std::string range_of(const std::string& type_name) {
+  const size_t open = type_name.find("in [");
+  const size_t between = type_name.find(" - ", open);
+  const size_t close = type_name.find(']', open);
+  if (open == std::string::npos || between == std::string::npos || close == std::string::npos) {
+    return "";
+  }
+  return type_name.substr(open + 4, between - open - 4) + " to " +
+         type_name.substr(between + 3, close - between - 3);
+}
+
+std::string names_of(const std::set<CLI::Option*>& options) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : options) names.push_back(option->get_name());
+  std::sort(names.begin(), names.end());
+  return joined(names, ", ");
 }
 
 void add_options(const CLI::App& app, const std::string& outer_group, CommandDoc& doc) {
   for (const CLI::Option* option : app.get_options()) {
     const std::string& own = option->get_group();
-    if (own.empty()) continue;  // hidden
+    const bool again = !outer_group.empty() && option == app.get_help_ptr();
+    if (own.empty() || again) continue;  // hidden, or the command's own flag
     const std::string group = own == "Options" ? outer_group : own;
     doc.options.push_back(option_doc(*option, group));
   }
@@ -61,12 +71,6 @@ void add_command(const CLI::App& app, const std::vector<std::string>& words,
     longer.push_back(below->get_name());
     add_command(*below, longer, docs);
   }
-}
-
-std::string joined(const std::vector<std::string>& words, const std::string& between) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : between) + word;
-  return text;
 }
 
 // A line of man's that begins with a dot or an apostrophe is a request, and a backslash escapes.
@@ -98,7 +102,7 @@ void manual_of(const CommandDoc& doc, std::string& out) {
       names += (names.empty() ? "" : ", ") + ("\\fB" + roff(name) + "\\fR");
     }
     if (!option.value.empty() && !option.positional) names += " \\fI" + roff(option.value) + "\\fR";
-    out += names + "\n" + roff(option.help) + (option.required ? " (required)" : "") + "\n";
+    out += names + "\n" + roff(option.help + option.remarks()) + "\n";
   }
   if (doc.notes.empty()) return;
   out += ".PP\n.nf\n";
@@ -167,6 +171,9 @@ std::string bash_script(const std::vector<CommandDoc>& docs) {
       "_emberkv() {\n"
       "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command='' i\n"
       "  COMPREPLY=()\n"
+      "  # Bash has --flag=word in three words.\n"
+      "  if [[ $word == = ]]; then word=; elif [[ $before == = ]]; then"
+      " before=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
       "  case $before in\n"
       "    " +
       joined(path_flags(docs), "|") +
@@ -230,6 +237,38 @@ std::string fish_script(const std::vector<CommandDoc>& docs) {
 }
 
 }  // namespace
+
+OptionDoc option_doc(const CLI::Option& option, const std::string& group) {
+  OptionDoc doc;
+  for (const std::string& name : option.get_snames()) doc.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) doc.names.push_back("--" + name);
+  doc.positional = doc.names.empty();
+  if (doc.positional) doc.names.push_back(option.get_name());
+  const bool takes_value = option.get_items_expected_max() > 0;
+  const std::string type = takes_value ? option.get_type_name() : "";
+  doc.choices = choices_of(type);
+  doc.value = type.substr(0, type.find(':'));
+  if (takes_value && doc.value.empty()) doc.value = "VALUE";
+  if (!doc.choices.empty() && doc.value != "LIST") doc.value = "{" + joined(doc.choices, ",") + "}";
+  doc.range = range_of(type);
+  doc.standard = takes_value ? option.get_default_str() : "";
+  doc.needs = names_of(option.get_needs());
+  doc.excludes = names_of(option.get_excludes());
+  doc.help = option.get_description();
+  doc.group = group;
+  doc.required = option.get_required();
+  return doc;
+}
+
+std::string OptionDoc::remarks() const {
+  std::vector<std::string> parts;
+  if (required) parts.emplace_back("required");
+  if (!range.empty()) parts.push_back(range);
+  if (!standard.empty()) parts.push_back("default: " + standard);
+  if (!needs.empty()) parts.push_back("with " + needs);
+  if (!excludes.empty()) parts.push_back("not with " + excludes);
+  return parts.empty() ? "" : " (" + joined(parts, "; ") + ")";
+}
 
 std::vector<CommandDoc> command_docs(const CLI::App& root) {
   std::vector<CommandDoc> docs;

@@ -12,14 +12,23 @@
 namespace ember {
 
 struct OptionDoc {
-  std::vector<std::string> names;  // "--limit", "-h"; of a positional its name alone
-  std::string value;               // "DIR"; empty: a flag
+  std::vector<std::string> names;  // "-h", "--help"; of a positional its name alone
+  std::string value;               // "DIR", "{bash,zsh}"; empty: a flag
   std::vector<std::string> choices;  // all words that it takes; empty: others too
+  std::string range;                 // "1 to 1024"; empty: any
+  std::string standard;              // its default; empty: none, or `help` tells it
+  std::string needs;                 // other flags
+  std::string excludes;
   std::string help;
   std::string group;  // empty: of no group
   bool positional = false;
   bool required = false;
+
+  // " (required; 1 to 1024; default: 8)", to stand behind `help`; empty: there are none.
+  std::string remarks() const;
 };
+
+OptionDoc option_doc(const CLI::Option& option, const std::string& group);
 
 struct CommandDoc {
   std::vector<std::string> words;  // "conversations", "list"; none: the program

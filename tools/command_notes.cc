@@ -14,7 +14,8 @@ struct Note {
 };
 
 constexpr std::string_view kSigns =
-    "Tiers: d device, h host RAM, s disk, r remote; a dot where a block is not.\n";
+    "Tiers: d device, h host RAM, s disk, r remote; a dot where a block is not.\n"
+    "Behind them: X a hole, U unreachable, w not yet durable, p pinned, L in use.\n\n";
 
 constexpr std::array kNotes = {
     Note{"chat",
@@ -112,9 +113,9 @@ void add_command_notes(CLI::App& root) {
   for (const Note& note : kNotes) {
     CLI::App* app = find(root, note.command);
     if (app == nullptr) continue;
-    const bool blocks = note.command == "ls" || note.command == "tree";
+    const bool blocks = note.command == "ls";
     std::string text = app->get_footer();
-    if (!text.empty()) text += '\n';
+    if (!text.empty()) text += "\n\n";
     app->footer(text + (blocks ? std::string(kSigns) : "") + example_text(note.text));
   }
 }

@@ -18,6 +18,7 @@
 #include "tools/commands/upgrade.h"
 #include "tools/commands/version.h"
 #include "tools/foreign_commands.h"
+#include "tools/help_form.h"
 #include "tools/inspection_commands.h"
 #include "tools/local_context.h"
 #include "tools/model_flags.h"
@@ -123,8 +124,13 @@ void hold_standard_streams() {
 // In the process that holds the store, where one answers and the command asks for it.
 Result<int> inspect(InspectionCommands& inspection, const std::vector<std::string>& words) {
   if (!inspection.store().read_only && !inspection.runs_here()) {
-    EMBER_ASSIGN(const std::optional<int> code, hand_over(words, inspection.store().resolved()));
-    if (code) return *code;
+    const Result<std::optional<int>> code = hand_over(words, inspection.store().resolved());
+    if (!code.ok()) {
+      const bool may_look = code.error().code == ErrorCode::kBusy && inspection.takes_read_only();
+      const char* next = may_look ? "; --read-only looks at it as of its last flush" : "";
+      return Error{code.error().code, code.error().message + next};
+    }
+    if (*code) return **code;
   }
   CommandContext context = local_context();
   context.ask = [&](const std::vector<std::string>& asked) {
@@ -135,6 +141,7 @@ Result<int> inspect(InspectionCommands& inspection, const std::vector<std::strin
 
 int run(int argc, char** argv) {
   CLI::App root("EmberKV: a model's latent cache that outlives its process", "emberkv");
+  use_help_form(root, local_context().io.width);
   root.set_version_flag("--version", kProgramVersion);
   root.require_subcommand(1);
   ChatOptions chat;
@@ -166,7 +173,7 @@ int run(int argc, char** argv) {
     root.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return root.exit(error);
-    print_error(std::string(error.what()) + " (emberkv --help, emberkv COMMAND --help)");
+    print_error(usage_error(root, error));
     return kExitUsage;
   }
   const int code = inspection.chosen() ? exit_code(inspect(inspection, words)) : action();

@@ -19,6 +19,8 @@
 #include "store/store_directory.h"
 #include "tools/commands/engine_difference.h"
 #include "tools/commands/exit_code.h"
+#include "tools/commands/stop_on_signal.h"
+#include "tools/help_form.h"
 #include "tools/inspection_commands.h"
 #include "tools/local_context.h"
 #include "tools/talk_flags.h"
@@ -51,7 +53,7 @@ int chat_of_other(const HolderRequest& request, HolderStreams& streams, Holding&
   try {
     root.parse(std::vector<std::string>(request.arguments.rbegin(), request.arguments.rend()));
   } catch (const CLI::ParseError& error) {
-    print_error(streams.err(), error.what());
+    print_error(streams.err(), usage_error(root, error));
     return kExitUsage;
   }
   return run_chat_of_other(std::move(options), request, streams, holding);
@@ -142,7 +144,7 @@ int warm_of_other(const HolderRequest& request, HolderStreams& streams, Holding&
   try {
     root.parse(std::vector<std::string>(request.arguments.rbegin(), request.arguments.rend()));
   } catch (const CLI::ParseError& error) {
-    print_error(streams.err(), error.what());
+    print_error(streams.err(), usage_error(root, error));
     return kExitUsage;
   }
   CommandContext context = context_of_other(request, streams, holding);
@@ -211,11 +213,13 @@ Result<std::string> ask_command(const std::vector<std::string>& words, const std
 }
 
 Result<std::optional<int>> hand_over(const std::vector<std::string>& words,
-                                     const std::string& store) {
+                                     const std::string& store,
+                                     const std::function<bool()>& stopped) {
   EMBER_ASSIGN(const std::unique_ptr<HolderClient> client, HolderClient::connect(store));
   if (client == nullptr) return std::optional<int>();
   std::cout.flush();
-  EMBER_ASSIGN(const int code, client->run(request_of(words, store), ClientStreams()));
+  EMBER_ASSIGN(const int code,
+               client->run(request_of(words, store), ClientStreams{.stopped = stopped}));
   return std::optional<int>(code);
 }
 
@@ -241,8 +245,11 @@ Result<int> warm_or_attach(const WarmOptions& options, const std::vector<std::st
                            CommandContext& context) {
   const std::string store =
       options.engine.store.empty() ? default_store_path() : options.engine.store;
-  EMBER_ASSIGN(const std::optional<int> handed, hand_over(words, store));
-  if (handed) return *handed;
+  {
+    const StopOnSignal signals;
+    EMBER_ASSIGN(const std::optional<int> handed, hand_over(words, store, StopOnSignal::asked));
+    if (handed) return *handed;
+  }
   return run_warm(options, run_foreign_command, context);
 }
 

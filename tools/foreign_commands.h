@@ -7,6 +7,7 @@
 // Threads    hand_over, *_or_attach: main. ask_command, run_foreign_command: any
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,10 +20,11 @@
 namespace ember {
 
 // Has `words` (the command line without the program's name) run by the process that holds `store`,
-// with this process's standard streams; its exit code. Nothing: nobody answers there.
-// Errors: those of HolderClient.
+// with this process's standard streams; its exit code. Nothing: nobody answers there. `stopped`
+// ends it there. Errors: those of HolderClient.
 Result<std::optional<int>> hand_over(const std::vector<std::string>& words,
-                                     const std::string& store);
+                                     const std::string& store,
+                                     const std::function<bool()>& stopped = {});
 
 // Runs `words` where `store` is held, as hand_over, or here where nobody answers; what it printed.
 // Errors: as hand_over; those of the command.

@@ -27,6 +27,7 @@
 #include "tools/commands/top.h"
 #include "tools/commands/tree.h"
 #include "tools/commands/verify.h"
+#include "tools/help_form.h"
 #include "tools/model_flags.h"
 #include "tools/prompt_flags.h"
 #include "tools/store_flags.h"
@@ -68,7 +69,9 @@ namespace {
 constexpr const char* kWhich = "Which blocks";
 
 void add_limit(CLI::App& app, uint64_t& limit) {
-  app.add_option("--limit", limit, "Most lines; 0: all")->capture_default_str();
+  app.add_option("--limit", limit, "Most lines; 0: all")
+      ->capture_default_str()
+      ->check(whole_number(0));
 }
 
 template <typename Value>
@@ -111,8 +114,12 @@ void add_filter(CLI::App& app, BlockFilter& filter) {
          "That lie in this tier: device, host, disk or remote")
       ->check(CLI::IsMember({"device", "host", "disk", "remote"}))
       ->group(kWhich);
-  app.add_option("--min-hits", filter.least_hits, "Used at least so often")->group(kWhich);
-  app.add_option("--max-hits", filter.most_hits, "Used at most so often")->group(kWhich);
+  app.add_option("--min-hits", filter.least_hits, "Used at least so often")
+      ->check(whole_number(0))
+      ->group(kWhich);
+  app.add_option("--max-hits", filter.most_hits, "Used at most so often")
+      ->check(whole_number(0))
+      ->group(kWhich);
   add_time(app, "--unused-for", filter.unused_us, "That nobody has used for so long")
       ->group(kWhich);
   add_time(app, "--used-within", filter.used_us, "Used within this time")->group(kWhich);
@@ -165,9 +172,11 @@ template <typename Options>
 void InspectionCommands::on_parse(CLI::App* app, Options& options,
                                   Result<int> (*execute)(const Options&, CommandContext&),
                                   bool here) {
-  app->callback([this, &options, execute, here] {
+  const bool looks = app->get_option_no_throw("--read-only") != nullptr;
+  app->callback([this, &options, execute, here, looks] {
     store_ = &options.store;
     runs_here_ = here;
+    takes_read_only_ = looks;
     action_ = [&options, execute](CommandContext& context) { return execute(options, context); };
   });
 }
@@ -190,8 +199,10 @@ void InspectionCommands::define_looks(CLI::App& root) {
             "Print one JSON object");
   app->add_option("--prefix", verify.prefix, "Only a block and what hangs under it")
       ->type_name("HASH");
-  app->add_option("--sample", verify.sample, "Only so many blocks, drawn at random");
-  app->add_option("--seed", verify.seed, "Of the draw (default: another one each time)");
+  app->add_option("--sample", verify.sample, "Only so many blocks, drawn at random")
+      ->check(whole_number(0));
+  app->add_option("--seed", verify.seed, "Of the draw (default: another one each time)")
+      ->check(whole_number(0));
   add_size(*app, "--bytes-per-second", verify.bytes_per_second,
            "Most bytes of latents proven a second (default: no limit)");
   on_parse(app, verify, run_verify);
@@ -230,7 +241,8 @@ void InspectionCommands::define_lists(CLI::App& root) {
                         "Order of siblings: bytes or hits (most first), age (latest use first), "
                         "hash (default: bytes)");
   app->add_option("--depth", tree.depth, "Most branches below each other; 0: all")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(whole_number(0));
   app->add_flag("!--no-text", tree.text, "Without what the tokens say");
   add_limit(*app, tree.limit);
   on_parse(app, tree, run_tree);
@@ -260,8 +272,12 @@ void InspectionCommands::define_explain(CLI::App& root) {
   CLI::App* app = add(root, "explain", "Say what of a prompt would hit, and why the rest would not",
                       explain.store, explain.json, "Print one JSON object");
   CLI::Option_group* source = add_prompt(*app, explain.prompt);
-  source->add_option("--conversation", explain.conversation, "A talk of the store: its id, or last")
-      ->type_name("ID");
+  CLI::Option* talk = source->add_option("--conversation", explain.conversation,
+                                         "A talk of the store: its id, or last");
+  talk->type_name("ID");
+  for (const char* flag : {"--chat", "--system", "--system-file"}) {
+    app->get_option(flag)->excludes(talk);
+  }
   source->require_option(1);
   add_attention_mode(*app, explain.attention);
   app->add_option("--namespace", explain.name_space,
@@ -346,6 +362,7 @@ void InspectionCommands::define_conversation_edits(CLI::App& group) {
   app->add_option("id", branch.id, "Its 16 digits, or last; it stays as it is")->required();
   app->add_option("--turn", branch.turn,
                   "From 1: the first turn that the branch does not have; one past the last: all")
+      ->check(whole_number(0))
       ->required();
   CLI::Option* message = app->add_option("--message", branch.message,
                                          "What is asked instead, when chat --resume goes on");
@@ -478,7 +495,7 @@ void InspectionCommands::define_simulate(CLI::App& root) {
          "--capacities",
          [&simulate](const std::string& text) {
            Result<std::vector<CapacityAsked>> asked = parse_capacities(text);
-           if (!asked.ok()) throw CLI::ValidationError("--capacities", asked.error().message);
+           if (!asked.ok()) throw CLI::ValidationError("--" + asked.error().message);
            simulate.capacities = std::move(asked).value();
          },
          "As --disk-bytes, or shares of the distinct blocks: 1GiB,2GiB or 5%,10% (default: around "
@@ -546,8 +563,7 @@ int run_inspection(const std::vector<std::string>& words, CommandContext& contex
     std::vector<std::string> reversed(words.rbegin(), words.rend());
     root.parse(std::move(reversed));
   } catch (const CLI::ParseError& error) {
-    print_error(context.io.err,
-                std::string(error.what()) + " (emberkv --help, emberkv COMMAND --help)");
+    print_error(context.io.err, usage_error(root, error));
     return kExitUsage;
   }
   if (!context.folder.empty()) commands.take_paths_from(context.folder);

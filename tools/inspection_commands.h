@@ -32,6 +32,8 @@ class InspectionCommands {
   const StoreChoice& store() const { return *store_; }
   // Whether it works in the process that it was called in, whoever holds the store.
   bool runs_here() const { return runs_here_; }
+  // Whether it could look at a store that is held by a process which does not answer.
+  bool takes_read_only() const { return takes_read_only_; }
   // Paths among its flags are meant in this folder.
   void take_paths_from(const std::string& folder);
   // Errors: the command's.
@@ -63,6 +65,7 @@ class InspectionCommands {
   Action action_;
   StoreChoice* store_ = nullptr;
   bool runs_here_ = false;
+  bool takes_read_only_ = false;
 };
 
 // Parses `words` (a command and its flags, without the program's name) and runs it; what is wrong

@@ -77,6 +77,18 @@ CLI::Option* add_microseconds(CLI::App& app, const std::string& flag, Target& ta
 
 }  // namespace
 
+CLI::Validator whole_number(uint64_t least) {
+  return {[least](std::string& text) {
+            uint64_t number = 0;
+            const char* end = text.data() + text.size();
+            const auto [rest, error] = std::from_chars(text.data(), end, number);
+            if (error == std::errc() && rest == end && number >= least) return std::string();
+            return "found '" + text + "', expected a whole number, " + std::to_string(least) +
+                   " or more";
+          },
+          ""};
+}
+
 CLI::Option* add_time(CLI::App& app, const std::string& flag, std::optional<int64_t>& target,
                       const std::string& help) {
   return add_microseconds(app, flag, target, help);
@@ -116,7 +128,9 @@ void add_store_settings(CLI::App& app, StoreSettings& settings) {
             "Pace of the background proof of what is stored; 0: none (default: 8MiB)", 0)
       ->group(kSettingsGroup);
   add_bytes(app, "--access-log", settings.access_log_bytes,
-            "Of the store's bytes, for a log of which blocks requests used; 0: none (default)", 0)
+            "Of the store's bytes, for a log of which blocks requests used; 0: none (default), and "
+            "an old one is removed",
+            0)
       ->group(kSettingsGroup);
   add_bytes(app, "--warm-up", settings.warm_up_bytes_per_second,
             "After opening, pace of reading into RAM what the access log says was used lately; "

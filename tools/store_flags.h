@@ -15,6 +15,9 @@
 
 namespace ember {
 
+// For numbers: CLI11 takes "-1" for a very large one.
+CLI::Validator whole_number(uint64_t least);
+
 // A size such as 4096, 512MiB or 20GiB, 1 or more.
 void add_size(CLI::App& app, const std::string& flag, uint64_t& target, const std::string& help);
 

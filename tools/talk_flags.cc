@@ -10,16 +10,6 @@
 namespace ember {
 namespace {
 
-CLI::Validator one_or_more() {
-  return {[](std::string& text) {
-            const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
-            const bool zero = text.find_first_not_of('0') == std::string::npos;
-            if (digits && !zero) return std::string();
-            return "found '" + text + "', expected a whole number, 1 or more";
-          },
-          "NUMBER"};
-}
-
 // CLI::Range takes what compares with nothing, such as "nan".
 CLI::Validator temperature() {
   return {[](std::string& text) {
@@ -55,13 +45,13 @@ CLI::Option* add_engine_flags(CLI::App& app, EngineFlags& flags) {
            "Most bytes of the store (default: the smaller of 20 GiB and half of the free space)");
   app.add_option("--context-tokens", flags.context_tokens,
                  "Most tokens of prompt and answer (default: the model's, or what the RAM holds)")
-      ->check(one_or_more());
+      ->check(whole_number(1));
   app.add_option("--chunk-tokens", flags.chunk_tokens, "Prompt tokens in one step")
       ->capture_default_str()
       ->check(CLI::Range(1, 65536));
   app.add_option("--layers-per-group", flags.layers_per_group,
                  "Layers stored together (default: about 512 KiB of them)")
-      ->check(one_or_more());
+      ->check(whole_number(1));
   app.add_option("--workers", flags.workers, "Threads that compute (default: one for each core)")
       ->check(CLI::Range(1, 1024));
   add_restore(app, flags.restore);
@@ -94,12 +84,13 @@ template <typename Options>
 void add_sampling_flags(CLI::App& app, Options& options) {
   app.add_option("--max-tokens,--max-new-tokens", options.max_tokens, "Most tokens of an answer")
       ->capture_default_str()
-      ->check(one_or_more());
+      ->check(whole_number(1));
   app.add_option("--temperature", options.temperature, "0 takes the likeliest token")
       ->capture_default_str()
       ->check(temperature());
   app.add_option("--seed", options.seed, "Seed of the draws; used when the temperature is not 0")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(whole_number(0));
 }
 
 }  // namespace
@@ -133,21 +124,24 @@ CLI::App* add_generate(CLI::App& root, GenerateOptions& options) {
 
 CLI::App* add_warm(CLI::App& root, WarmOptions& options) {
   CLI::App* app = root.add_subcommand(
-      "warm", "Bring prompts into the cache before anyone asks; every source may be given again");
+      "warm", "Bring prompts into the cache before anyone asks");
   WarmSources& sources = options.sources;
   add_system(*app, sources.system);
   add_files(*app, "--prompt-file", sources.prompt_files,
-            "File of raw text; with --system the question after it");
+            "File of raw text; with --system the question after it; may be given again");
   app->add_flag("--chat", sources.chat, "Wrap raw text as a user's message");
-  add_files(*app, "--messages-file", sources.messages_files, "JSON file of messages");
+  add_files(*app, "--messages-file", sources.messages_files,
+            "JSON file of messages; may be given again");
   add_files(*app, "--requests-file", sources.request_files,
-            "File of JSON lines: a chat request or {\"prompt\": text} each");
-  app->add_option("--conversation", sources.conversations, "A talk of the store: its id, or last")
+            "File of JSON lines: a chat request or {\"prompt\": text} each; may be given again");
+  app->add_option("--conversation", sources.conversations,
+                  "A talk of the store: its id, or last; may be given again")
       ->type_name("ID")
       ->expected(1)
       ->take_all();
   app->add_option("--prefix", sources.prefixes,
-                  "A stored block and all before it, by its hash's digits: from the disk to RAM")
+                  "A stored block and all before it, by its hash's digits: from the disk to RAM; "
+                  "may be given again")
       ->type_name("HASH")
       ->expected(1)
       ->take_all();
@@ -160,8 +154,9 @@ CLI::App* add_warm(CLI::App& root, WarmOptions& options) {
       "Where a chat holds the store, warm runs in it, behind its talks, and needs no --model.");
   app->parse_complete_callback([&sources] {
     if (sources.empty()) {
-      throw CLI::ValidationError("warm", "nothing to warm was given (--system-file, --prompt-file, "
-                                         "--requests-file, --conversation, --prefix)");
+      throw CLI::ValidationError("warm", "nothing to warm was given: --system, --system-file, "
+                                         "--prompt-file, --messages-file, --requests-file, "
+                                         "--conversation or --prefix");
     }
   });
   return app;

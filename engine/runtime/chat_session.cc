@@ -272,7 +272,8 @@ Result<Conversation> conversation_to_resume(Engine& engine, const ChatTemplate& 
     return Error{ErrorCode::kInvalidArgument,
                  "conversation " + id + " was held with another model or precision (namespace " +
                      conversation.name_space.hex() + "; this one is " +
-                     engine.identity().name_space.hex() + ")"};
+                     engine.identity().name_space.hex() +
+                     "); emberkv du --by namespace tells what differs"};
   }
   if (conversation.template_name != chat_template.name()) {
     return Error{ErrorCode::kInvalidArgument, "conversation " + id + " uses the template " +

@@ -269,6 +269,7 @@ void EngineImpl::note_costs() {
   if (!scheduler_ || !keeps_costs()) return;
   CostNote note = scheduler_->costs();
   if (note.observations <= noted_computes_) return;
+  note.context_tokens = context_tokens_;
   note.unix_us = system_clock().unix_us();
   static_cast<void>(write_cost_note(options_.store_path, identity_.name_space, note));
   noted_computes_ = note.observations;

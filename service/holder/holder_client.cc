@@ -2,6 +2,7 @@
 #include "service/holder/holder_client.h"
 
 #include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,6 +17,7 @@ namespace ember {
 namespace {
 
 constexpr int kConnectPauseUs = 10'000;
+constexpr int kStopLookMs = 100;
 constexpr int64_t kSendPatienceUs = 60'000'000;
 
 // errno of the connection, 0 for success. A full backlog is waited for.
@@ -59,6 +61,7 @@ class HolderClientImpl final : public HolderClient {
     return {heard_ ? ErrorCode::kIo : ErrorCode::kBusy, holder() + " ended before the command did"};
   }
   Status send_input(int in);
+  void wait_for_frame(const ClientStreams& streams);
 
   std::string path_;
   Descriptor socket_;
@@ -113,10 +116,20 @@ Status HolderClientImpl::send_input(int in) {
   }
 }
 
+// The holder stops a command whose client sends no more, as it would one whose client is gone.
+void HolderClientImpl::wait_for_frame(const ClientStreams& streams) {
+  while (streams.stopped) {
+    pollfd poll{socket_.fd(), POLLIN, 0};
+    if (::poll(&poll, 1, kStopLookMs) > 0) return;
+    if (streams.stopped()) ::shutdown(socket_.fd(), SHUT_WR);
+  }
+}
+
 Result<int> HolderClientImpl::run(const HolderRequest& request, const ClientStreams& streams) {
   EMBER_ASSIGN(const std::string body, encode_request(request));
   if (!write_frame(socket_, FrameType::kRequest, body, kSendPatienceUs).ok()) return ended();
   while (true) {
+    wait_for_frame(streams);
     const Result<Frame> frame = read_frame(socket_, {kForever, kSendPatienceUs});
     if (!frame.ok()) return ended();
     heard_ = true;

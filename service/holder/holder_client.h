@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,8 @@ struct ClientStreams {
   int in = 0;
   int out = 1;
   int err = 2;
+  // Asked while the command runs; true: it is to end soon. What it then says is still carried.
+  std::function<bool()> stopped = {};
 };
 
 class HolderClient {

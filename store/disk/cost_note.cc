@@ -36,6 +36,7 @@ std::string encode(const CostNote& note) {
   append_value(out, kCostNoteVersion);
   append_value(out, static_cast<uint16_t>(kTierCount));
   append_value(out, note.chunk_tokens);
+  append_value(out, note.context_tokens);
   append_value(out, note.token_bytes);
   append_value(out, note.observations);
   append_value(out, note.unix_us);
@@ -63,6 +64,7 @@ std::optional<CostNote> read_cost_note(const std::string& store, const Namespace
                     reader.read<uint16_t>() == kTierCount;
   CostNote note;
   note.chunk_tokens = reader.read<uint64_t>();
+  note.context_tokens = reader.read<uint64_t>();
   note.token_bytes = reader.read<double>();
   note.observations = reader.read<uint64_t>();
   note.unix_us = reader.read<int64_t>();

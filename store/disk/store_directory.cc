@@ -380,6 +380,10 @@ Opened StoreDirectory::open_read_only(const std::string& path,
 }
 
 Result<uint32_t> StoreDirectory::stored_version(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    return Error{ErrorCode::kInvalidArgument, path + ": there is no store"};
+  }
   const std::string name = path + "/" + kIdentityName;
   EMBER_ASSIGN(std::string bytes, read_small_file(name, kLargestIdentity));
   EMBER_ASSIGN(std::string_view body, proven_identity(name, bytes));

@@ -20,6 +20,7 @@ CostNote some_note(uint64_t seed) {
   Prng prng(seed);
   CostNote note;
   note.chunk_tokens = 1 + prng.below(1000);
+  note.context_tokens = prng.below(1'000'000);
   note.token_bytes = 1152 * prng.uniform();
   note.observations = prng.below(1'000'000);
   note.unix_us = static_cast<int64_t>(prng.below(uint64_t{1} << 50));
@@ -59,6 +60,7 @@ TEST(CostNoteTest, ComesBackAsWritten) {
     const std::optional<CostNote> back = read_cost_note(folder.path(), some_name());
     ASSERT_TRUE(back);
     EXPECT_EQ(back->chunk_tokens, note.chunk_tokens);
+    EXPECT_EQ(back->context_tokens, note.context_tokens);
     EXPECT_EQ(back->token_bytes, note.token_bytes);
     EXPECT_EQ(back->observations, note.observations);
     EXPECT_EQ(back->unix_us, note.unix_us);

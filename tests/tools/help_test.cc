@@ -43,6 +43,28 @@ TEST_F(HelpTest, TheManualNamesEveryCommand) {
   }
 }
 
+TEST_F(HelpTest, HelpAndManualTellOfChoicesAndDefaultsOnce) {
+  const std::string manual = emberkv({"manual"}).output;
+  EXPECT_NE(manual.find("{auto,leaf_lru,s3_fifo}"), std::string::npos);
+  EXPECT_NE(manual.find("Prompt tokens in one step (1 to 65536; default: 256)"),
+            std::string::npos);
+  const size_t generate = manual.find(".SS emberkv generate");
+  const std::string section = manual.substr(generate, manual.find(".SS", generate + 1) - generate);
+  EXPECT_EQ(section.find("\\-\\-help"), section.rfind("\\-\\-help")) << section;
+  for (const std::string& name : commands()) {
+    const std::string help = emberkv({name, "--help"}).output;
+    EXPECT_EQ(help.find("{false}"), std::string::npos) << name;
+    EXPECT_EQ(help.find("Option Group"), std::string::npos) << name;
+    EXPECT_EQ(help.find("\n\n\n"), std::string::npos) << help;
+    std::istringstream lines(help);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+  }
+  const std::string generate_help = emberkv({"generate", "--help"}).output;
+  EXPECT_NE(generate_help.find("\nPrompt: Exactly one of these\n"), std::string::npos);
+  EXPECT_NE(generate_help.find("default: 256"), std::string::npos);
+  EXPECT_NE(generate_help.find("not with --messages-file"), std::string::npos);
+}
+
 TEST_F(HelpTest, BashCompletesCommandsAndFlags) {
   write("completion.bash", emberkv({"completion", "bash"}).output);
   const auto complete = [this](const std::string& words, int at) {
@@ -60,6 +82,8 @@ TEST_F(HelpTest, BashCompletesCommandsAndFlags) {
   EXPECT_NE(complete("emberkv conversations show --i", 3).find("--ids"), std::string::npos);
   EXPECT_EQ(complete("emberkv ls --sort ch", 3), "chain\n");
   EXPECT_EQ(complete("emberkv tree --sort ch", 3), "\n");
+  EXPECT_EQ(complete("emberkv ls --sort =", 3).find("age"), 0u) << "--sort=, as bash has it";
+  EXPECT_EQ(complete("emberkv ls --sort = ch", 4), "chain\n");
   EXPECT_EQ(complete("emberkv completion f", 2), "fish\n");
   write("some.txt", "");
   EXPECT_EQ(complete("emberkv explain --prompt-file " + (folder_ / "some"), 3),

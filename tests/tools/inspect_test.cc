@@ -175,7 +175,8 @@ TEST_F(InspectTest, LsSortsFiltersAndStreams) {
   EXPECT_EQ(count({"--tier", "host"}), 0);
   expect_refused(emberkv({"ls", "--scope", "acme", "--store", store_}), {"acme"});
   expect_refused(emberkv({"du", "--namespace", "0123456789", "--store", store_}), {"0123456789"});
-  EXPECT_EQ(count({"--unused-for", "1h"}), tails) << "the use of a tail is not written down";
+  EXPECT_GT(tails, 0);
+  EXPECT_EQ(count({"--unused-for", "1h"}), 0) << "a tail is as young as what it hangs on";
   EXPECT_EQ(emberkv({"ls", "--sort", "colour", "--store", store_}).exit_code, 2);
   EXPECT_EQ(emberkv({"ls", "--prefix", "xyz", "--store", store_}).exit_code, 1);
 }
@@ -334,6 +335,15 @@ TEST_F(InspectTest, AConversationIsShownAndExplained) {
   EXPECT_EQ(emberkv({"conversations", "show", "last", "--store", store_}).exit_code, 0);
   expect_refused(emberkv({"conversations", "show", "0000000000000000", "--store", store_}),
                  {"0000000000000000"});
+}
+
+TEST_F(InspectTest, ExplainTellsOfAPromptThatDoesNotFitTheContext) {
+  const std::string longer = write("longer.txt", some_text(6, 900));
+  const std::vector<std::string> words = {"explain", "--prompt-file", longer, "--store", store_};
+  EXPECT_NE(emberkv(words).output.find("too long; the context holds 4,096"), std::string::npos)
+      << emberkv(words).output;
+  EXPECT_EQ(emberkv({"explain", "--prompt", prompt_, "--store", store_}).output.find("too long"),
+            std::string::npos);
 }
 
 TEST_F(InspectTest, StoresAreComparedByTokens) {

@@ -76,7 +76,7 @@ TEST(TopModelTest, AFrameTellsWhatItKnows) {
       text_of(top_frame(history, {{12, 640, "You are\n\033[31m a helper"}}, TopView{}));
   for (const char* words :
        {"/data/store", "ok; process 77", "20 of 40 blocks", "3.00 MiB of 4.00 MiB",
-        "restored 400 tokens/s (host 100, disk 300)", "80.0 % of the last minute", "12", "640",
+        "restored 400 tokens/s (host 100, disk 300)", "80.0 % of the last 2 s", "12", "640",
         "You are", "a helper", "0 running, 0 waiting", "every 2 s"}) {
     EXPECT_NE(text.find(words), std::string::npos) << words << "\n" << text;
   }

@@ -98,9 +98,23 @@ TEST_F(TopTest, WhatIsMissingIsSaid) {
   expect_refused(emberkv({"top", "--store", store_}), {"no store yet"});
   generate(store_, "Hello", 1);
   expect_refused(emberkv({"top", "--store", store_}), {"terminal", "--once"});
-  PseudoTerminal terminal(top(), {.term = "no-such-terminal"});
-  EXPECT_EQ(terminal.wait(), 1);
-  EXPECT_NE(terminal.shown().find("TERM=no-such-terminal"), std::string::npos) << terminal.shown();
+  for (const std::string term : {"no-such-terminal", "dumb"}) {
+    PseudoTerminal terminal(top(), {.term = term});
+    EXPECT_EQ(terminal.wait(), 1);
+    EXPECT_NE(terminal.shown().find("TERM=" + term), std::string::npos) << terminal.shown();
+    EXPECT_NE(terminal.shown().find("--once"), std::string::npos) << terminal.shown();
+  }
+  expect_refused(emberkv({"top", "--store", store_, "--interval", "100s"}), {"--interval", "64s"});
+}
+
+TEST_F(TopTest, AnInterruptEndsItLikeItsKey) {
+  generate(store_, some_text(1, 30), 2);
+  PseudoTerminal terminal(top(), {});
+  EXPECT_TRUE(terminal.shows("hottest prefixes")) << terminal.shown();
+  terminal.press("\x03");
+  EXPECT_EQ(terminal.wait(), 0);
+  EXPECT_NE(terminal.shown().find("\033[?1049l"), std::string::npos)
+      << "the screen before comes back";
 }
 
 }  // namespace

@@ -107,6 +107,9 @@ TEST_F(UsageTest, WrongCommandLinesEndWithTwoAndOneLine) {
       {"forget", "--scope", "s", "--all"},
       {"tokenize"},
       {"tokenize", "--tokenizer", "t", "--skip-special"},
+      {"ls", "--limit", "-1"},
+      {"tree", "--depth", "-1"},
+      {"explain", "--conversation", "last", "--system", "s"},
   };
   for (const std::vector<std::string>& arguments : wrong) {
     const CommandResult result = emberkv(arguments);
@@ -117,6 +120,14 @@ TEST_F(UsageTest, WrongCommandLinesEndWithTwoAndOneLine) {
     EXPECT_EQ(result.errors.rfind("emberkv: ", 0), 0u) << words << ": " << result.errors;
     EXPECT_EQ(std::count(result.errors.begin(), result.errors.end(), '\n'), 1) << result.errors;
   }
+}
+
+TEST_F(UsageTest, AWrongCommandLineNamesTheHelpToLookAt) {
+  const auto said = [this](const std::vector<std::string>& words) { return emberkv(words).errors; };
+  EXPECT_NE(said({"stat", "--no-such-flag"}).find("(emberkv stat --help)"), std::string::npos);
+  EXPECT_NE(said({"conversations", "show"}).find("(emberkv conversations show --help)"),
+            std::string::npos);
+  EXPECT_NE(said({}).find("(emberkv --help)"), std::string::npos);
 }
 
 }  // namespace

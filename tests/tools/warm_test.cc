@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "tests/tools/command_line.h"
+#include "tests/tools/pseudo_terminal.h"
 
 namespace ember {
 namespace {
@@ -102,6 +103,46 @@ TEST_F(WarmTest, WithoutAHolderItNeedsAModelAndSaysSo) {
   const CommandResult absent = warm({"--prompt-file", folder_ / "absent"});
   EXPECT_EQ(absent.exit_code, 1);
   EXPECT_NE(absent.output.find("\"failed\""), std::string::npos) << absent.output;
+}
+
+TEST_F(WarmTest, APromptThatIsTooLongIsToldOfBeforeItIsTried) {
+  const std::string longer = write("longer.txt", some_text(6, 900));
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{"--prompt-file", longer},
+        std::vector<std::string>{"--prompt-file", longer, "--dry-run"}}) {
+    const CommandResult result = warm(more);
+    EXPECT_EQ(result.exit_code, 1);
+    EXPECT_NE(result.output.find("the context holds 4096"), std::string::npos) << result.output;
+  }
+}
+
+TEST_F(WarmTest, AnInterruptKeepsWhatWasComputedAndSaysSo) {
+  std::string lines;
+  for (uint64_t i = 0; i < 60; ++i) {
+    lines += Json({{"prompt", std::to_string(i) + some_text(i, 120)}}).dump() + "\n";
+  }
+  const std::string requests = write("requests.jsonl", lines);
+  const auto interrupted = [&](const std::vector<std::string>& more, const std::string& begun) {
+    std::vector<std::string> all = {program_path(),    "warm",   "--store", folder_ / "store",
+                                    "--requests-file", requests};
+    all.insert(all.end(), more.begin(), more.end());
+    PseudoTerminal terminal(all, {.columns = 200});
+    EXPECT_TRUE(terminal.shows(begun)) << terminal.shown();
+    terminal.press("\x03");
+    EXPECT_EQ(terminal.wait(), 1) << terminal.shown();
+    EXPECT_NE(terminal.shown().find("stopped; what was computed is kept"), std::string::npos)
+        << terminal.shown();
+    EXPECT_NE(terminal.shown().find("tokens computed"), std::string::npos) << terminal.shown();
+  };
+  interrupted({"--model", model()}, "requests.jsonl:2\r");
+  const auto holder = chat({"--system", "The horse of Ada is Pell."});
+  ASSERT_NE(holder, nullptr);
+  interrupted({}, "requests.jsonl:12\r");
+  EXPECT_TRUE(holder->finish().ok());
+  std::istringstream all(warm({"--requests-file", requests, "--dry-run"}).output);
+  std::string first;
+  ASSERT_TRUE(std::getline(all, first));
+  EXPECT_EQ(Json::parse(first).at("state"), "known");
 }
 
 TEST_F(WarmTest, InAHolderItNeedsNoModelAndItsTalkHitsWhatWasWarmed) {

@@ -135,7 +135,9 @@ Result<int> run_du(const DuOptions& options, CommandContext& context) {
   if (!options.json) {
     add("all", all, "");
     io.out << table.text(io.width, io.colour);
-    if (shown < list.size()) io.out << grouped(list.size() - shown) << " more are in the sum\n";
+    if (shown < list.size()) {
+      io.out << grouped(list.size() - shown) << " more in the sum (--limit 0 shows all)\n";
+    }
   }
   io.out << std::flush;
   return kExitOk;

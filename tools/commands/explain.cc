@@ -251,6 +251,7 @@ Json times_json(const PredictedTimes& times) {
           {"restore_ms", times.restore_ms},
           {"compute_ms", times.compute_ms},
           {"without_cache_ms", times.without_cache_ms},
+          {"context_tokens", times.context_tokens},
           {"learned_from_steps", times.observations},
           {"learned_unix_us", times.unix_us}};
 }
@@ -319,6 +320,12 @@ void print_place(const Explanation& one, CommandIo& io) {
   if (one.theirs) io.out << "  the store has  " << one_line(*one.theirs, room) << '\n';
 }
 
+// A prompt takes room for at least one token of an answer beside it.
+bool is_too_long(const Explanation& one) {
+  const uint64_t context = one.times ? one.times->context_tokens : 0;
+  return context > 0 && one.prompt.ids.size() >= context;
+}
+
 void print_times(const PredictedTimes& times, std::ostream& out) {
   out << "predicted        " << duration_text(times.restore_ms) << " to restore, "
       << duration_text(times.compute_ms) << " to compute; without the cache "
@@ -331,8 +338,12 @@ void print_times(const PredictedTimes& times, std::ostream& out) {
 void print_text(const Explanation& one, CommandIo& io) {
   const PromptMatch& match = one.match;
   const uint64_t prompt = one.prompt.ids.size();
-  io.out << "prompt           " << counted(prompt, "token") << "\n"
-         << "namespace        " << match.name_space.hex()
+  io.out << "prompt           " << counted(prompt, "token");
+  if (is_too_long(one)) {
+    io.out << ": too long; the context holds " << grouped(one.times->context_tokens)
+           << ", answer included";
+  }
+  io.out << "\nnamespace        " << match.name_space.hex()
          << (one.model.empty() ? "" : " (" + one_line(one.model, 64) + ")") << '\n'
          << "numerics         " << one.build << '\n'
          << "would hit        " << counted(match.tokens, "token") << ", "

@@ -110,10 +110,15 @@ Status run_generate(const GenerateOptions& options, const ForeignCommand& foreig
     EMBER_ASSIGN(source, read_prompt(options.prompt));
   }
   Progress progress;
-  EMBER_ASSIGN(const std::unique_ptr<Engine> engine,
-               open_engine(options.engine, [&progress](std::string_view what, double done) {
-                 progress.show(what, done);
-               }));
+  Result<std::unique_ptr<Engine>> opened =
+      open_engine(options.engine, [&progress](std::string_view what, double done) {
+        progress.show(what, done);
+      });
+  if (!opened.ok() && opened.error().code == ErrorCode::kBusy) {
+    return {ErrorCode::kBusy, opened.error().message +
+                                  "; chat talks in that process, --no-cache answers without it"};
+  }
+  EMBER_ASSIGN(const std::unique_ptr<Engine> engine, std::move(opened));
   Holding holding(*engine, options.engine, foreign);
   if (options.interactive) {
     EMBER_TRY(run_dialogue(holding, options, in, out));

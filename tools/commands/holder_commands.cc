@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/clock.h"
+#include "store/block_cache.h"
 #include "store/live_view.h"
 #include "tools/commands/block_filter.h"
 #include "tools/commands/exit_code.h"
@@ -59,9 +61,8 @@ Result<int> set_pin(const StoreChoice& store, const std::string& hash, int64_t f
                            : "unpinned " + counted(tokens, "token"))
            << std::endl;
   } else {
-    io.out << "pinned " << counted(tokens, "token") << " for "
-           << grouped(static_cast<uint64_t>(for_us) / 1'000'000)
-           << " s, as long as the process runs" << std::endl;
+    io.out << "pinned " << counted(tokens, "token") << " until "
+           << time_text(system_clock().unix_us() + for_us) << ", or the process ends" << std::endl;
   }
   return kExitOk;
 }
@@ -70,6 +71,9 @@ Result<int> set_pin(const StoreChoice& store, const std::string& hash, int64_t f
 
 Result<int> run_pin(const PinOptions& options, CommandContext& context) {
   const int64_t for_us = options.for_us.value_or(kPinForUs);
+  if (for_us > BlockCache::kLongestPinUs) {
+    return Error{ErrorCode::kInvalidArgument, "--for: expected at most 30d"};
+  }
   return set_pin(options.store, options.hash, for_us, options.json, context);
 }
 

@@ -24,6 +24,7 @@ std::optional<PredictedTimes> predict_times(const std::string& store, const Prom
   times.restore_ms = plan.restore_us * 1e-3;
   times.compute_ms = plan.compute_us * 1e-3;
   times.without_cache_ms = costs.compute_us(prompt_tokens, 0) * 1e-3;
+  times.context_tokens = note->context_tokens;
   times.observations = note->observations;
   times.unix_us = note->unix_us;
   return times;

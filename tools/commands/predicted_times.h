@@ -21,6 +21,7 @@ struct PredictedTimes {
   double restore_ms = 0;
   double compute_ms = 0;        // of what is not restored
   double without_cache_ms = 0;  // computing all of it
+  uint64_t context_tokens = 0;  // that the process had which learned it; 0: not known
   uint64_t observations = 0;    // steps that this was learned from
   int64_t unix_us = 0;          // when it was learned
 };

@@ -184,11 +184,12 @@ void print_text(const Sight& sight, CommandIo& io) {
   row("scope",
       one_line(record.scope + (record.publisher.empty() ? "" : ", of " + record.publisher), 200));
   row("position",
-      std::to_string(record.position) + ", " + std::to_string(record.tokens.size()) + " tokens");
+      std::to_string(record.position) + ", " + counted(record.tokens.size(), "token"));
   row("tiers", tiers_text(sight.node.tiers) + (sight.node.durable ? "" : ", not yet durable"));
   row("epoch", std::to_string(record.epoch));
-  row("used", grouped(sight.node.hits) + " hits, last " +
-                  age_text(sight.node.last_use_unix_us, system_clock().unix_us()) + " ago");
+  const std::string age = age_text(sight.node.last_use_unix_us, system_clock().unix_us());
+  row("used", counted(sight.node.hits, "hit") +
+                  (sight.node.last_use_unix_us > 0 ? ", last " + age + " ago" : ""));
   row("bytes", human_bytes(record.raw_bytes()) + " as " + human_bytes(record.stored_bytes()));
   row("hash", sight.hash_right ? "is that of its parent and tokens" : "WRONG for its tokens");
   for (const Stream& stream : record.streams) {
@@ -197,11 +198,14 @@ void print_text(const Sight& sight, CommandIo& io) {
   }
   TextTable groups({{"layers"}, {"raw", true}, {"stored", true}, {"codec"}, {"checksum"}, {""}});
   for (const GroupSight& group : sight.groups) {
+    const bool stored = group.entry.stored_bytes > 0;  // else it is in RAM alone
+    const std::string proof = stored ? "proven" : "not stored yet";
     groups.add({std::to_string(group.entry.first_layer) + " to " +
                     std::to_string(group.entry.first_layer + group.entry.layers - 1),
                 human_bytes(group.entry.raw_bytes), human_bytes(group.entry.stored_bytes),
-                codec_name(group.entry.codec), checksum_text(group.entry),
-                group.damage.empty() ? "proven" : "DAMAGED: " + group.damage});
+                stored ? codec_name(group.entry.codec) : "-",
+                stored ? checksum_text(group.entry) : "-",
+                group.damage.empty() ? proof : "DAMAGED: " + group.damage});
   }
   io.out << '\n' << groups.text(io.width, io.colour) << '\n';
   if (sight.values.count() > 0) print_values(sight.values, io);

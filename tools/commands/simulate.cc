@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "store/disk_plan.h"
 #include "store/replay/log_trace.h"
 #include "store/replay/simulation.h"
 #include "tools/commands/exit_code.h"
@@ -221,11 +222,14 @@ void print_head(const Past& past, const Table& table, CommandIo& io) {
   }
   io.out << "\nat most    "
          << percent_text(static_cast<double>(past.tokens(table.unlimited.hits)), all)
-         << " could have been restored, from an empty store without a limit\n\n";
+         << " could have been restored by full blocks, from an empty store without a limit\n\n";
 }
 
 // What a reader should know before trusting the table.
 void print_notes(const Past& past, const Table& table, std::ostream& out) {
+  if (past.basis.block_bytes > 0 && table.rows.front().capacity.disk_bytes == 0) {
+    out << "-: less than a store may have (" << human_bytes(kLeastDiskBytes) << ")\n";
+  }
   if (past.trace().requests.size() < kFewRequests) {
     out << "these are few requests: as more come, the figures will change\n";
   }

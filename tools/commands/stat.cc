@@ -1,6 +1,7 @@
 // stat: counts records, tails, conversations and bytes of a store.
 #include "tools/commands/stat.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -301,10 +302,12 @@ void print_table(const StoreSummary& summary, CommandIo& io) {
                             (facts.live ? "" : "; as of flush " + time_text(facts.as_of_unix_us)));
   }
   if (!summary.brief) print_counts(summary, rows);
-  rows.row("on disk", human_bytes(summary.disk_bytes) + " (" + human_bytes(summary.ballast_bytes) +
-                          " of it ballast, for a full drive; blocks " +
-                          human_bytes(summary.blocks_bytes) + ", conversations " +
-                          human_bytes(summary.conversations_bytes) + ")");
+  const uint64_t blocks_bytes =
+      summary.blocks_bytes - std::min(summary.blocks_bytes, summary.ballast_bytes);
+  rows.row("on disk", human_bytes(summary.disk_bytes));
+  rows.row("  ballast", human_bytes(summary.ballast_bytes) + ", to be given up on a full drive");
+  rows.row("  blocks", human_bytes(blocks_bytes));
+  rows.row("  conversations", human_bytes(summary.conversations_bytes) + " with the tails");
   rows.row("in quarantine",
            counted(summary.quarantined, "record") + ", " + human_bytes(summary.quarantine_bytes));
   if (summary.holes > 0) rows.row("holes", counted(summary.holes, "block") + " to be healed");

@@ -139,7 +139,7 @@ Status Talk::open() {
                                              .load_us = engine.load_us(),
                                              .health = engine.cache().health()})
                                : "conversation " + conversation.id + ", " +
-                                     std::to_string(conversation.turns.size()) + " turns";
+                                     counted(conversation.turns.size(), "turn");
   }));
   EMBER_TRY(std::move(opened));
   (options_.json ? streams_.out : streams_.err) << first_line << std::endl;

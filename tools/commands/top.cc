@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "tools/commands/exit_code.h"
+#include "tools/commands/stop_on_signal.h"
 #include "tools/commands/top_model.h"
 #include "tools/commands/top_screen.h"
 
@@ -74,8 +75,7 @@ class Watching {
   Watching(const TopOptions& options, CommandAsker ask)
       : options_(options),
         ask_(std::move(ask)),
-        interval_us_(std::clamp(options.interval_us.value_or(kDefaultIntervalUs), kLeastIntervalUs,
-                                kMostIntervalUs)) {}
+        interval_us_(options.interval_us.value_or(kDefaultIntervalUs)) {}
 
   // Errors: those of the first round, when there is nothing to show; later ones are told in frames.
   Status first() {
@@ -227,9 +227,15 @@ class View {
 }  // namespace
 
 Result<int> run_top(const TopOptions& options, CommandContext& context) {
+  const int64_t interval_us = options.interval_us.value_or(kDefaultIntervalUs);
+  if (interval_us < kLeastIntervalUs || interval_us > kMostIntervalUs) {
+    return Error{ErrorCode::kInvalidArgument, "--interval: expected 1s to 64s"};
+  }
   if (!context.ask) {
     return Error{ErrorCode::kInvalidArgument, "top runs in the terminal that it was called in"};
   }
+  const StopOnSignal signals;
+  context.io.cancelled = StopOnSignal::asked;
   std::unique_ptr<TopScreen> screen;
   Watching watching(options, context.ask);
   EMBER_TRY(watching.first());

@@ -155,7 +155,7 @@ class FrameLines {
 
   void background() {
     std::string scrub = rates_.known ? bytes_a_second(rates_.scrubbed) + ", " : "";
-    scrub += grouped(now_.scrub_passes) + " passes";
+    scrub += grouped(now_.scrub_passes) + (now_.scrub_passes == 1 ? " pass" : " passes");
     if (now_.last_scrub_unix_us > 0) {
       scrub += ", the last " + age_text(now_.last_scrub_unix_us, now_.unix_us) + " ago";
     }
@@ -188,9 +188,13 @@ class FrameLines {
   }
 
   std::string share_text() const {
+    const int64_t seconds = history_.watched_us() / 1'000'000;
+    if (seconds == 0) return "no prompts yet";
+    const bool whole = history_.watched_us() + view_.interval_us >= TopHistory::kSpanUs;
+    const std::string span =
+        whole ? "the last minute" : "the last " + std::to_string(seconds) + " s";
     const auto share = history_.hit_share();
-    return share ? percent_text(*share, 1) + " of the last minute"
-                 : "no prompts in the last minute";
+    return share ? percent_text(*share, 1) + " of " + span : "no prompts in " + span;
   }
 
   void prefixes(const std::vector<HotPrefix>& hottest) {

@@ -88,6 +88,8 @@ class TopHistory {
   void add(TopSample sample);
   bool empty() const { return samples_.empty(); }
   const TopSample& latest() const { return samples_.back(); }
+  // Between the first and the last of what is kept.
+  int64_t watched_us() const { return latest().unix_us - samples_.front().unix_us; }
   TopRates rates() const;
   // Of the prompt tokens between two times; nothing where there were none.
   std::optional<double> hit_share(int64_t from_us, int64_t to_us) const;

@@ -107,6 +107,11 @@ class NcursesScreen final : public TopScreen {
   bool colour_ = false;
 };
 
+std::string term_name() {
+  const char* name = std::getenv("TERM");
+  return name == nullptr ? "" : name;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<TopScreen>> TopScreen::open() {
@@ -118,12 +123,18 @@ Result<std::unique_ptr<TopScreen>> TopScreen::open() {
   std::setlocale(LC_CTYPE, "");
   SCREEN* screen = ::newterm(nullptr, stdout, stdin);
   if (screen == nullptr) {
-    const char* term = std::getenv("TERM");
     return Error{ErrorCode::kInvalidArgument,
-                 std::string("TERM=") + (term == nullptr ? "" : term) +
+                 "TERM=" + term_name() +
                      ": no terminal of that name is known here; --once prints one frame as text"};
   }
   ::set_term(screen);
+  if (::tigetstr("cup") == nullptr) {
+    ::endwin();
+    ::delscreen(screen);
+    return Error{ErrorCode::kInvalidArgument,
+                 "TERM=" + term_name() +
+                     ": such a terminal's cursor cannot be moved; --once prints one frame as text"};
+  }
   return std::unique_ptr<TopScreen>(std::make_unique<NcursesScreen>(screen));
 }
 

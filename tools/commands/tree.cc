@@ -23,7 +23,7 @@ using Json = nlohmann::ordered_json;
 
 // Blocks of a run whose text is shown: more would not fit a line.
 constexpr size_t kTextBlocks = 4;
-constexpr size_t kMostTitleColumns = 40;
+constexpr size_t kMostTitleColumns = 60;
 
 // Blocks in a row, each the only child of the one before.
 struct Run {
@@ -165,7 +165,7 @@ class Drawing {
     line += first.hash.hex().substr(0, 12) + "  " + grouped(run.tokens) + " tok";
     const uint64_t all = sums.tokens;
     if (all != run.tokens) line += " of " + grouped(all);
-    line += ", " + human_bytes(sums.stored_bytes) + ", " + grouped(first.hits) + " hits, " +
+    line += ", " + human_bytes(sums.stored_bytes) + ", " + counted(first.hits, "hit") + ", " +
             age_text(sums.last_use_unix_us, now_us_);
     if (tree_.scopes().size() > 1) line += ", " + one_line(tree_.scopes()[first.scope], 64);
     if (open.depth == 0 && titles_.size() > 1) {

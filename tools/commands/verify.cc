@@ -78,6 +78,7 @@ class Verifier {
                      static_cast<double>(report_.blocks) / static_cast<double>(blocks.size()));
       const Result<std::optional<BlockRecord>> record = reader_.record(node.hash);
       ++report_.blocks;
+      report_.tails += node.tail ? 1 : 0;
       if (!record.ok()) damage("block " + node.hash.hex() + ": " + record.error().message);
       // One that was evicted since then is not there to be wrong.
       if (record.ok() && *record) check_block(**record, node);
@@ -136,6 +137,7 @@ class Verifier {
 
 void print_json(const VerifyReport& report, std::ostream& out) {
   nlohmann::ordered_json json = {{"blocks", report.blocks},
+                                 {"tails", report.tails},
                                  {"groups", report.groups},
                                  {"raw_bytes", report.raw_bytes},
                                  {"whole", report.whole},
@@ -169,12 +171,18 @@ void print_text(const VerifyReport& report, std::ostream& out) {
     out << "in quarantine: " << (row.tail ? "tail " : "block ") << row.hash.hex() << ", "
         << row.bytes << " bytes: " << one_line(row.reason, 1000) << '\n';
   }
-  out << (report.whole ? "" : "in part: ") << report.blocks << " blocks, " << report.groups
-      << " groups, " << report.conversations << " conversations, " << report.damaged << " damaged, "
-      << report.unreadable_files.size() << " unreadable files, " << report.unreachable
-      << " unreachable, " << report.quarantined.size() << " in quarantine";
-  if (report.holes > 0) out << ", " << report.holes << " holes (computed anew when asked for)";
-  if (report.passed_over > 0) out << ", " << report.passed_over << " passed over (they changed)";
+  out << (report.whole ? "" : "in part: ") << counted(report.blocks - report.tails, "block") << ", "
+      << counted(report.tails, "tail") << ", " << counted(report.groups, "group") << ", "
+      << counted(report.conversations, "conversation") << ", " << grouped(report.damaged)
+      << " damaged, " << counted(report.unreadable_files.size(), "unreadable file") << ", "
+      << grouped(report.unreachable) << " unreachable, " << grouped(report.quarantined.size())
+      << " in quarantine";
+  if (report.holes > 0) {
+    out << ", " << counted(report.holes, "hole") << " (computed anew when asked for)";
+  }
+  if (report.passed_over > 0) {
+    out << ", " << grouped(report.passed_over) << " passed over (they changed)";
+  }
   out << std::endl;
 }
 

@@ -28,6 +28,7 @@ struct VerifyOptions {
 struct VerifyReport {
   bool whole = true;           // all of the store: not a sample nor a prefix
   uint64_t blocks = 0;         // block and tail records read
+  uint64_t tails = 0;          // of these
   uint64_t groups = 0;         // layer groups read, decoded and compared with their checksums
   uint64_t raw_bytes = 0;      // that were proven
   uint64_t holes = 0;          // records that gave up their groups, for the sake of what is below

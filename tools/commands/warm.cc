@@ -2,7 +2,6 @@
 #include "tools/commands/warm.h"
 
 #include <array>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "tools/commands/engine_difference.h"
 #include "tools/commands/exit_code.h"
 #include "tools/commands/progress.h"
+#include "tools/commands/stop_on_signal.h"
 #include "tools/commands/text_form.h"
 #include "tools/commands/warmer.h"
 
@@ -22,27 +22,6 @@ namespace ember {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-volatile std::sig_atomic_t asked_to_stop = 0;
-
-// The first signal lets what was computed become durable; a second one ends the process at once.
-class StopOnSignal {
- public:
-  StopOnSignal() { catch_with([](int) { asked_to_stop = 1; }); }
-  ~StopOnSignal() { catch_with(SIG_DFL); }
-  StopOnSignal(const StopOnSignal&) = delete;
-  StopOnSignal& operator=(const StopOnSignal&) = delete;
-
- private:
-  static void catch_with(void (*handler)(int)) {
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-      struct sigaction action {};
-      action.sa_handler = handler;
-      action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
-      ::sigaction(signal, &action, nullptr);
-    }
-  }
-};
 
 const char* state_name(WarmState state) {
   switch (state) {
@@ -52,6 +31,8 @@ const char* state_name(WarmState state) {
       return "computed";
     case WarmState::kWouldCompute:
       return "would compute";
+    case WarmState::kCut:
+      return "cut";
   }
   return "known";
 }
@@ -79,8 +60,8 @@ class WarmReport {
     io_.out << line.data() << one_line(name, 200) << std::endl;
   }
 
-  int finish() const {
-    if (!options_.json && lines_ > 1) {
+  int finish(bool stopped) const {
+    if (!options_.json && (lines_ > 1 || stopped)) {
       io_.out << counted(lines_, "prompt") << ": " << counted(computed_, "token") << " "
               << (options_.dry_run ? "would be computed" : "computed");
       if (brought_ > 0) io_.out << ", " << grouped(brought_) << " brought to RAM";
@@ -152,9 +133,16 @@ Result<int> warm_in(const WarmOptions& options, bool to_ram, CommandContext& con
     report.add(name, warmed);
     return {};
   };
-  EMBER_TRY(visit_warm_prompts(options.sources, tools, visit));
+  const Status visited = visit_warm_prompts(options.sources, tools, visit);
+  const bool stopped = !visited.ok() && visited.error().code == ErrorCode::kCancelled;
+  if (!visited.ok() && !stopped) return visited.error();
+  const int code = report.finish(stopped);
+  if (stopped) {
+    return Error{ErrorCode::kCancelled,
+                 options.dry_run ? "stopped" : "stopped; what was computed is kept"};
+  }
   if (!options.dry_run) EMBER_TRY(warmer.make_durable());
-  return report.finish();
+  return code;
 }
 
 // Another's pipe could hold this process up, and its /dev/stdin would be ours.
@@ -189,7 +177,7 @@ Result<int> run_warm(const WarmOptions& options, const ForeignCommand& foreign,
     return Error{ErrorCode::kIo, "nothing can be warmed: what is computed would not be kept"};
   }
   const StopOnSignal signals;
-  context.io.cancelled = [] { return asked_to_stop != 0; };
+  context.io.cancelled = StopOnSignal::asked;
   Result<int> code = kExitOk;
   {
     Holding holding(*engine, options.engine, foreign);

@@ -1,6 +1,7 @@
 // Asking the engine for one prompt at a time.
 #include "tools/commands/warmer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -74,6 +75,13 @@ Result<Warmed> Warmer::foresee(const WarmPrompt& prompt) {
   if (prompt.stored) {
     return Error{ErrorCode::kInvalidArgument, "the store has no longer all of it"};
   }
+  const uint64_t context = holding_.engine().context_tokens();  // never changes
+  if (warmed.prompt_tokens >= context) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "the prompt has " + std::to_string(warmed.prompt_tokens) +
+                     " tokens; the context holds " + std::to_string(context) +
+                     ", answer included"};
+  }
   warmed.state = WarmState::kWouldCompute;
   warmed.computed_tokens = warmed.prompt_tokens - warmed.hit_tokens;
   warmed.predicted_us =
@@ -81,12 +89,22 @@ Result<Warmed> Warmer::foresee(const WarmPrompt& prompt) {
   return warmed;
 }
 
+Result<uint64_t> Warmer::tokens_since(const Warmed& before, const WarmPrompt& prompt) {
+  EMBER_ASSIGN(const Foresight now, look(prompt));
+  return now.match.tokens - std::min<uint64_t>(now.match.tokens, before.hit_tokens);
+}
+
 Result<Warmed> Warmer::warm(const std::string& name, const WarmPrompt& prompt) {
   const int64_t began_us = system_clock().now_us();
   EMBER_ASSIGN(Warmed warmed, foresee(prompt));
   if (warmed.state == WarmState::kWouldCompute) {
-    EMBER_TRY(compute(name, prompt));
+    const Status computed = compute(name, prompt);
     warmed.state = WarmState::kComputed;
+    if (!computed.ok()) {
+      if (!io_.stopped()) return computed.error();
+      EMBER_ASSIGN(warmed.computed_tokens, tokens_since(warmed, prompt));
+      warmed.state = WarmState::kCut;
+    }
   } else if (to_ram_) {
     EMBER_ASSIGN(const Foresight foresight, look(prompt));
     EMBER_TRY(read_into_ram(name, prompt, on_disk(foresight.match), warmed.ram_tokens));

@@ -16,7 +16,7 @@
 
 namespace ember {
 
-enum class WarmState : uint8_t { kKnown, kComputed, kWouldCompute };
+enum class WarmState : uint8_t { kKnown, kComputed, kWouldCompute, kCut };
 
 struct Warmed {
   WarmState state = WarmState::kKnown;
@@ -36,13 +36,16 @@ class Warmer {
 
   // Changes nothing. Errors: those of Holding::call.
   Result<Warmed> foresee(const WarmPrompt& prompt);
-  // Errors: those of the request; kCancelled when the command is stopped.
+  // When the command is stopped, what was computed is kept: kCut. Errors: those of the request;
+  // kCancelled when it was stopped before.
   Result<Warmed> warm(const std::string& name, const WarmPrompt& prompt);
   // Waits until all of it survives a crash. Errors: kIo, kCapacity, kCancelled.
   Status make_durable();
 
  private:
   Result<Foresight> look(const WarmPrompt& prompt);
+  // That became known since it was foreseen.
+  Result<uint64_t> tokens_since(const Warmed& before, const WarmPrompt& prompt);
   Status compute(const std::string& name, const WarmPrompt& prompt);
   Status compute_once(const std::string& name, const WarmPrompt& prompt);
   Status read_into_ram(const std::string& name, const WarmPrompt& prompt, uint64_t on_disk,
