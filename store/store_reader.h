@@ -129,5 +129,7 @@ Result<std::unique_ptr<StoreReader>> open_resting_store(const std::string& path,
 
 // Bytes of all files below `path`, as their lengths say.
 uint64_t directory_bytes(const std::string& path);
+// Of the ballast of the store at `path`, which holds nothing; 0: there is none.
+uint64_t ballast_bytes_of(const std::string& path);
 
 }  // namespace ember

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/conversations.h"
 #include "store/encryption.h"
 
 namespace ember {
@@ -24,10 +25,16 @@ namespace ember {
 struct DatabaseTrouble {
   std::string reason;               // why it does not open; empty: it does
   std::vector<std::string> broken;  // files that are not what was written, or not there
+  std::vector<std::string> unreadable;  // of what whole files hold: what and why
   bool half_repaired = false;       // an earlier repair had its successor ready
 
-  bool any() const { return !reason.empty() || !broken.empty() || half_repaired; }
+  bool any() const {
+    return !reason.empty() || !broken.empty() || !unreadable.empty() || half_repaired;
+  }
 };
+
+// Conversations and tails that cannot be read whole, each with the reason.
+std::vector<std::string> unreadable_in(Conversations& conversations);
 
 struct Renewed {
   bool blocks = false;         // the database of blocks was made anew

@@ -42,7 +42,8 @@ HolderRequest request_of(const std::vector<std::string>& words, const std::strin
   request.width = static_cast<uint16_t>(std::min<size_t>(local.io.width, UINT16_MAX));
   request.colour = local.io.colour;
   request.progress = local.io.progress;
-  request.interactive = isatty(STDIN_FILENO) == 1;
+  request.interactive = local.io.interactive;
+  request.on_terminal = local.io.on_terminal;
   return request;
 }
 
@@ -120,6 +121,7 @@ CommandContext context_of_other(const HolderRequest& request, HolderStreams& str
                  .out = streams.out(),
                  .err = streams.err(),
                  .width = request.width,
+                 .on_terminal = request.on_terminal,
                  .colour = request.colour,
                  .progress = request.progress,
                  .interactive = request.interactive,
@@ -205,7 +207,7 @@ Result<std::string> ask_command(const std::vector<std::string>& words, const std
   const KeptOutput err;
   if (out.fd() < 0 || err.fd() < 0) return Error{ErrorCode::kIo, "no memory for an answer"};
   HolderRequest request = request_of(words, store);
-  request.progress = request.colour = request.interactive = false;
+  request.progress = request.colour = request.interactive = request.on_terminal = false;
   const ClientStreams streams{.in = STDIN_FILENO, .out = out.fd(), .err = err.fd()};
   EMBER_ASSIGN(const int code, client->run(request, streams));
   if (code != kExitOk) return error_of(err.text());

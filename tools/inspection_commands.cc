@@ -200,7 +200,7 @@ void InspectionCommands::define_looks(CLI::App& root) {
   app->add_option("--prefix", verify.prefix, "Only a block and what hangs under it")
       ->type_name("HASH");
   app->add_option("--sample", verify.sample, "Only so many blocks, drawn at random")
-      ->check(whole_number(0));
+      ->check(whole_number(1));
   app->add_option("--seed", verify.seed, "Of the draw (default: another one each time)")
       ->check(whole_number(0));
   add_size(*app, "--bytes-per-second", verify.bytes_per_second,
@@ -407,12 +407,11 @@ void InspectionCommands::define_changes(CLI::App& root) {
   CLI::App* app = add(root, "rm", "Remove blocks, by prefix, conversation, scope or age", rm.store,
                       rm.json, "Print one JSON object; with --dry-run one more for each block");
   add_filter(*app, rm.filter);
-  app->add_option("--conversation", rm.conversation,
-                  "A talk, by its id or last: its text, its tails, and the blocks that nobody else "
-                  "shares")
-      ->type_name("ID")
-      ->group(kWhich);
-  app->add_flag("--keep-blocks", rm.keep_blocks, "Of a talk: its text only");
+  CLI::Option* talk = app->add_option("--conversation", rm.conversation,
+                                      "A talk, by its id or last: its text, its tails, and the "
+                                      "blocks that nobody else shares");
+  talk->type_name("ID")->group(kWhich);
+  app->add_flag("--keep-blocks", rm.keep_blocks, "Of a talk: its text only")->needs(talk);
   add_consent(*app, rm.consent);
   on_parse(app, rm, run_rm);
 

@@ -12,7 +12,6 @@
 #include <system_error>
 #include <utility>
 
-#include "store/ram_plan.h"
 #include "tools/commands/repair.h"
 #include "tools/commands/text_form.h"
 
@@ -40,7 +39,8 @@ bool shows_colour() {
 
 Error with_next_step(const Error& error) {
   // RocksDB takes a file that is not there for one that the drive does not give.
-  const bool missing = error.message.find("No such file") != std::string::npos;
+  const bool missing = error.message.find("No such file") != std::string::npos ||
+                       error.message.find("does not exist") != std::string::npos;
   if (error.code != ErrorCode::kCorruption && !missing) return error;
   return {error.code, error.message + "; " + kRepairIsNext};
 }
@@ -72,13 +72,12 @@ Result<std::shared_ptr<StoreEditor>> edit_at_rest(const StoreChoice& choice, uin
     return Error{ErrorCode::kInvalidArgument, path + ": --read-only changes nothing"};
   }
   if (disk_bytes == 0) {
-    EMBER_ASSIGN(disk_bytes, default_disk_bytes(path));
-    const uint64_t there = directory_bytes(path);
-    disk_bytes = std::max(disk_bytes, there + there / 2);
+    EMBER_ASSIGN(disk_bytes, limit_for_changes(path, choice.encryption));
   }
-  EMBER_ASSIGN(std::unique_ptr<StoreEditor> editor,
-               open_resting_editor(path, choice.encryption, disk_bytes));
-  return std::shared_ptr<StoreEditor>(std::move(editor));
+  Result<std::unique_ptr<StoreEditor>> opened =
+      open_resting_editor(path, choice.encryption, disk_bytes);
+  if (!opened.ok()) return with_next_step(opened.error());
+  return std::shared_ptr<StoreEditor>(std::move(*opened));
 }
 
 Result<LiveCache> no_live_cache(const StoreChoice& choice) {
@@ -92,6 +91,7 @@ CommandContext local_context() {
                  .out = std::cout,
                  .err = std::cerr,
                  .width = terminal_width(),
+                 .on_terminal = ::isatty(STDOUT_FILENO) == 1,
                  .colour = shows_colour(),
                  .progress = ::isatty(STDERR_FILENO) == 1,
                  .interactive = ::isatty(STDIN_FILENO) == 1},

@@ -13,7 +13,8 @@ constexpr size_t kMostProgramBytes = 256;
 constexpr uint16_t kColour = 1;
 constexpr uint16_t kProgress = 2;
 constexpr uint16_t kInteractive = 4;
-constexpr uint16_t kKnownFlags = kColour | kProgress | kInteractive;
+constexpr uint16_t kOnTerminal = 8;
+constexpr uint16_t kKnownFlags = kColour | kProgress | kInteractive | kOnTerminal;
 
 Error damaged(std::string_view what) {
   return {ErrorCode::kCorruption, "holder's socket: found a damaged " + std::string(what)};
@@ -104,7 +105,8 @@ Result<std::string> encode_request(const HolderRequest& request) {
   append_value(body, request.width);
   append_value(body, static_cast<uint16_t>((request.colour ? kColour : 0) |
                                            (request.progress ? kProgress : 0) |
-                                           (request.interactive ? kInteractive : 0)));
+                                           (request.interactive ? kInteractive : 0) |
+                                           (request.on_terminal ? kOnTerminal : 0)));
   append_text(body, request.folder);
   append_text(body, request.store);
   append_value(body, static_cast<uint16_t>(request.arguments.size()));
@@ -126,6 +128,7 @@ Result<HolderRequest> decode_request(std::string_view body) {
   request.colour = (flags & kColour) != 0;
   request.progress = (flags & kProgress) != 0;
   request.interactive = (flags & kInteractive) != 0;
+  request.on_terminal = (flags & kOnTerminal) != 0;
   request.folder = read_text(reader);
   request.store = read_text(reader);
   const auto words = reader.read<uint16_t>();

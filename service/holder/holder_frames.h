@@ -14,7 +14,8 @@
 //                                              length p        2
 //   request      bytes                         program         p   its version
 //     width        2   of the terminal
-//     flags        2   bit 0: colour, 1: progress, 2: standard input is a terminal
+//     flags        2   bit 0: colour, 1: progress, 2: standard input is a terminal,
+//                      3: standard output is one
 //     folder     4 + n   where the command was called
 //     store      4 + n   the path by which it came here
 //     words        2   of the command line, the program's name left out
@@ -34,7 +35,7 @@
 namespace ember {
 
 inline constexpr uint32_t kHolderMagic = 0x48424d45;  // "EMBH"
-inline constexpr uint16_t kHolderProtocolVersion = 1;
+inline constexpr uint16_t kHolderProtocolVersion = 2;
 inline constexpr size_t kFrameHeadBytes = 8;
 inline constexpr size_t kMostFrameBytes = 64 * 1024;  // of a body
 
@@ -77,6 +78,7 @@ struct HolderRequest {
   bool colour = false;
   bool progress = false;     // standard error is a terminal
   bool interactive = false;  // standard input is one
+  bool on_terminal = false;  // standard output is one
 };
 // Errors: kCapacity when it does not fit a frame.
 Result<std::string> encode_request(const HolderRequest& request);

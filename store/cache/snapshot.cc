@@ -2,11 +2,10 @@
 #include "store/cache/snapshot.h"
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 
 #include "store/disk/durable_file.h"
+#include "store/disk/private_file.h"
 #include "store/disk/vault_format.h"
 
 namespace ember {
@@ -40,9 +39,7 @@ Status copy_own_files(const std::string& store, const std::string& target) {
     std::error_code gone;
     const bool ours = it->is_regular_file(gone) && name != "LOCK" && !name.ends_with(".tmp");
     if (!ours || it->file_size(gone) > kLargestOwnFile) continue;
-    std::ifstream file(it->path(), std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-    if (!file) return {ErrorCode::kIo, it->path().string() + ": cannot be read"};
+    EMBER_ASSIGN(const std::string bytes, read_small_file(it->path().string(), kLargestOwnFile));
     EMBER_TRY(write_durable_file(nullptr, target + "/" + name, bytes));
   }
   if (error) return {ErrorCode::kIo, store + ": cannot be listed: " + error.message()};
@@ -80,8 +77,11 @@ Status fill(const std::string& store, const std::string& folder, DiskTier& disk,
 
 }  // namespace
 
-Status take_snapshot(const std::string& store, const std::string& target, DiskTier& disk,
+Status take_snapshot(const std::string& store, const std::string& folder, DiskTier& disk,
                      Conversations* conversations) {
+  // A name that ends with a slash is that of the same folder.
+  const size_t end = folder.find_last_not_of('/');
+  const std::string target = end == std::string::npos ? folder : folder.substr(0, end + 1);
   EMBER_TRY(check_target(store, target));
   const std::string unfinished = target + ".unfinished";
   const Status filled = fill(store, unfinished, disk, conversations);

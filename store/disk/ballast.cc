@@ -19,6 +19,11 @@ Ballast::Ballast(const std::string& directory, uint64_t bytes, FileLedger& ledge
 
 uint64_t Ballast::held_bytes() const { return ledger_.size_of(path_) >= bytes_ ? bytes_ : 0; }
 
+void Ballast::shorten() {
+  if (bytes_ == 0 || ledger_.size_of(path_) <= bytes_) return;
+  if (::truncate(path_.c_str(), static_cast<off_t>(bytes_)) == 0) ledger_.set(path_, bytes_);
+}
+
 Status Ballast::make() {
   if (missing_bytes() == 0) return {};
   static_cast<void>(release());  // of another size

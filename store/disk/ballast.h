@@ -24,6 +24,8 @@ class Ballast {
   Ballast(const std::string& directory, uint64_t bytes, FileLedger& ledger);
 
   uint64_t bytes() const { return bytes_; }
+  // One that was made for a higher limit becomes as short as this one asks for.
+  void shorten();
   // What there is of it on the drive just now: all or nothing.
   uint64_t held_bytes() const;
   uint64_t missing_bytes() const { return bytes_ - held_bytes(); }

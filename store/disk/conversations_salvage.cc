@@ -153,10 +153,12 @@ class ConversationsSalvage {
       ++next;
     }
     // A key whose rows are all wrong tells of a turn that was there, and so does one behind a gap.
-    const auto behind = rows.lower_bound(turn_key(id, next));
-    const bool more = behind != rows.end() && behind->first.starts_with(turn_prefix(id)) &&
-                      !behind->second.empty();
-    if (more) done_.cut.push_back(id);
+    auto behind = rows.lower_bound(turn_key(id, next));
+    const auto is_its = [&] {
+      return behind != rows.end() && behind->first.starts_with(turn_prefix(id));
+    };
+    while (is_its() && behind->second.empty()) ++behind;  // erased
+    if (is_its()) done_.cut.push_back(id);
     return {};
   }
 

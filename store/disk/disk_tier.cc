@@ -60,6 +60,7 @@ Result<std::unique_ptr<DiskTier>> DiskTierImpl::open(const DiskTierOptions& opti
                                                      std::shared_ptr<rocksdb::FileSystem> base) {
   if (!options.read_only) EMBER_TRY(make_private_directory(base, options.directory));
   std::unique_ptr<DiskTierImpl> tier(new DiskTierImpl(options, std::move(base)));
+  tier->ballast_.shorten();
   tier->lower_ledger_limit();
   // Damage is left to RocksDB, which says more.
   if (!options.read_only) {

@@ -25,12 +25,14 @@ Status DiskTierImpl::find_faults(RowFaults& faults) {
   };
   std::unique_ptr<rocksdb::Iterator> block(db_->NewIterator(options, meta_));
   std::unique_ptr<rocksdb::Iterator> touch(db_->NewIterator(options, meta_));
-  const auto touches_up_to = [&](std::string_view hash, bool last) {
+  // Those before this block belong to nothing, and its own is only as good as the block's record.
+  const auto touches_up_to = [&](std::optional<std::string_view> hash, bool readable) {
     for (; touch->Valid() && kind_of(*touch) == MetaKind::kTouch; touch->Next()) {
       const std::string_view key = touch->key().ToStringView();
-      const int order = last ? -1 : key.substr(1).compare(hash);
+      const int order = hash ? key.substr(1).compare(*hash) : -1;
       if (order > 0) return;
-      const bool good = order == 0 && decode_touch(key, touch->value().ToStringView()).has_value();
+      const bool good =
+          order == 0 && readable && decode_touch(key, touch->value().ToStringView()).has_value();
       if (!good) faults.touches.emplace_back(key);
     }
   };
@@ -40,9 +42,9 @@ Status DiskTierImpl::find_faults(RowFaults& faults) {
     const std::string_view key = block->key().ToStringView();
     const bool good = record_of(key, block->value().ToStringView()).ok();
     if (!good) faults.blocks.emplace_back(key);
-    touches_up_to(key.substr(1), false);
+    touches_up_to(key.substr(1), good);
   }
-  touches_up_to({}, true);
+  touches_up_to(std::nullopt, false);
   std::map<uint32_t, EpochRow> rows;
   std::unique_ptr<rocksdb::Iterator> row(db_->NewIterator(options, meta_));
   for (row->Seek(std::string(1, static_cast<char>(MetaKind::kEpoch)));

@@ -2,11 +2,10 @@
 #include "store/disk/rocksdb_log_check.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 #include "base/bytes.h"
 #include "store/disk/fast_crc32c.h"
+#include "store/disk/private_file.h"
 
 namespace ember {
 namespace {
@@ -171,12 +170,10 @@ LogKind log_kind(std::string_view name) {
 }
 
 bool log_file_is_whole(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return false;
-  std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad()) return false;
+  const Result<std::string> bytes = read_small_file(path, SIZE_MAX);
+  if (!bytes.ok()) return false;
   size_t name = path.rfind('/') + 1;
-  return check_log(bytes, log_kind(path.substr(name))).state != LogVerdict::kDamaged;
+  return check_log(*bytes, log_kind(path.substr(name))).state != LogVerdict::kDamaged;
 }
 
 }  // namespace ember

@@ -3,8 +3,9 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <utility>
 
+#include "store/disk/private_file.h"
 #include "store/disk/rocksdb_log_check.h"
 
 namespace ember {
@@ -21,9 +22,9 @@ std::string current_manifest(const std::string& directory) {
 }
 
 Status mend(const BaseFileSystem& files, const fs::path& path, bool may_write) {
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  if (!file && !file.eof()) return {ErrorCode::kIo, path.string() + ": cannot be read"};
+  Result<std::string> read = read_small_file(path.string(), SIZE_MAX);
+  if (!read.ok()) return {ErrorCode::kIo, path.string() + ": cannot be read"};
+  std::string bytes = std::move(read).value();
   LogVerdict verdict = check_log(bytes, log_kind(path.filename().string()));
   if (verdict.state == LogVerdict::kDamaged) {
     return {ErrorCode::kCorruption,

@@ -77,10 +77,10 @@ class LiveEditor final : public PartsEditor {
     return status.get();
   }
 
-  // The cache writes it again from RAM, or makes it a hole, as if the scrubber had found it.
-  bool gives_up_itself(const BlockHash& hash) override {
+  // As if the scrubber had found it.
+  bool tell_cache(const BlockHash& hash) override {
     static_cast<void>(calls_.call([&] { cache_.live_edits().proven_wrong(hash); }));
-    return false;
+    return true;
   }
 
  private:

@@ -54,12 +54,16 @@ Result<bool> PartsEditor::condemn(const BlockRecord& record, bool has_children,
     return {};
   });
   EMBER_TRY(kept_aside);
-  if (!kept || !gives_up_itself(record.hash)) return kept;
+  if (!kept) return false;
+  const bool cached = tell_cache(record.hash);
   const Status given_up = on_parts([&]() -> Status {
-    if (record.tail) return parts_.conversations->erase_tail(record.hash);
-    EMBER_TRY(has_children ? parts_.disk->make_hole(record.hash)
-                           : parts_.disk->erase(record.hash));
-    return parts_.disk->flush();
+    if (record.tail) return cached ? Status() : parts_.conversations->erase_tail(record.hash);
+    EMBER_ASSIGN(const std::optional<BlockRecord> now, parts_.disk->read_record(record.hash));
+    if (!now || now->epoch != record.epoch) return {};  // it was healed meanwhile
+    // What hangs below it by now a cache alone knows; and it flushes itself.
+    EMBER_TRY(has_children || cached ? parts_.disk->make_hole(record.hash)
+                                     : parts_.disk->erase(record.hash));
+    return cached ? Status() : parts_.disk->flush();
   });
   EMBER_TRY(given_up);
   return true;

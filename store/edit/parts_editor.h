@@ -31,9 +31,9 @@ class PartsEditor : public StoreEditor {
  protected:
   // Runs `work` where nothing else writes, and waits for it.
   virtual Status on_parts(HostTask work) = 0;
-  // Told after the block's record was kept aside, before anything becomes of it. False: whoever
-  // holds the store sees to the rest.
-  virtual bool gives_up_itself(const BlockHash& hash) = 0;
+  // Tells the running cache that the block's stored bytes are wrong; it writes them again where it
+  // has them. False: there is no cache, and nobody else knows of the block.
+  virtual bool tell_cache(const BlockHash& hash) = 0;
   const StoreReaderParts& parts() const { return parts_; }
 
  private:

@@ -1,4 +1,5 @@
 // A store at rest, opened to be changed: its lock is held until the editor goes.
+#include <algorithm>
 #include <utility>
 
 #include "base/clock.h"
@@ -42,7 +43,7 @@ class RestingEditor final : public PartsEditor {
 
  protected:
   Status on_parts(HostTask work) override { return work(); }
-  bool gives_up_itself(const BlockHash&) override { return true; }
+  bool tell_cache(const BlockHash&) override { return false; }
 
  private:
   // Of a store that this process holds: nothing is read as of an earlier time.
@@ -86,7 +87,9 @@ Result<WritableParts> WritableParts::open(const std::string& path,
   parts.quarantine = Quarantine::open(path + "/quarantine", plan.quarantine_bytes);
   DiskTierOptions disk;
   disk.directory = path + "/blocks";
-  disk.limit_bytes = plan.blocks_bytes;
+  // A ballast that is there is kept, no longer than the limit asks for; none is made.
+  disk.ballast_bytes = std::min(ballast_bytes_of(path), plan.ballast_bytes);
+  disk.limit_bytes = plan.blocks_bytes + disk.ballast_bytes;
   disk.memtable_bytes = kMemtableBytes;
   disk.block_cache_bytes = kCacheBytes;
   disk.sealer = parts.directory->sealer();

@@ -35,29 +35,33 @@ bool is_there(const std::string& path) {
   return fs::exists(path, error);
 }
 
-// What a database's own opening and files say. A folder that is not there is none of ours to mend:
-// the next opening makes an empty one.
+// What a database's own opening and files say.
 template <typename Open>
 DatabaseTrouble look_at(const std::string& folder, const Open& open) {
   DatabaseTrouble trouble;
   trouble.half_repaired = is_there(folder + ".ready");
-  if (!is_there(folder)) return trouble;
+  if (!is_there(folder)) {
+    trouble.reason = folder + ": is not there";
+    return trouble;
+  }
   const auto opened = open();
-  if (opened.ok()) {
-    const Result<std::vector<std::string>> files = (*opened)->verify_files();
-    if (files.ok()) {
-      trouble.broken = *files;
-    } else {
-      trouble.reason = files.error().message;
-    }
-  } else {
-    trouble.reason = opened.error().message;
-  }
-  for (const std::string& file : broken_files(folder)) {
-    const bool known =
-        std::find(trouble.broken.begin(), trouble.broken.end(), file) != trouble.broken.end();
-    if (!known) trouble.broken.push_back(file);
-  }
+  // An open database knows its files: a table that a kill left half written is none of them.
+  Result<std::vector<std::string>> files =
+      opened.ok() ? (*opened)->verify_files() : Result<std::vector<std::string>>(opened.error());
+  if (!files.ok()) trouble.reason = files.error().message;
+  trouble.broken = files.ok() ? std::move(files).value() : broken_files(folder);
+  return trouble;
+}
+
+// Whatever a value holds that is not as it must be, a table's checksum may agree with.
+DatabaseTrouble look_at_conversations(const ConversationsOptions& options) {
+  std::vector<std::string> unreadable;
+  DatabaseTrouble trouble = look_at(options.directory, [&options, &unreadable] {
+    Result<std::unique_ptr<Conversations>> opened = Conversations::open(options);
+    if (opened.ok()) unreadable = unreadable_in(**opened);
+    return opened;
+  });
+  if (trouble.reason.empty() && trouble.broken.empty()) trouble.unreadable = std::move(unreadable);
   return trouble;
 }
 
@@ -94,11 +98,9 @@ class StoreRepairImpl final : public StoreRepair {
       options.scan_later = true;
       return DiskTier::open(options);
     });
-    conversations_ = look_at(path_ + "/conversations", [this] {
-      ConversationsOptions options = turns_options(path_ + "/conversations");
-      options.read_only = true;
-      return Conversations::open(options);
-    });
+    ConversationsOptions turns = turns_options(path_ + "/conversations");
+    turns.read_only = true;
+    conversations_ = look_at_conversations(turns);
   }
 
   DiskTierOptions disk_options(const std::string& folder) const {
@@ -223,6 +225,26 @@ class StoreRepairImpl final : public StoreRepair {
 };
 
 }  // namespace
+
+std::vector<std::string> unreadable_in(Conversations& conversations) {
+  std::vector<std::string> unreadable;
+  const Result<std::vector<Conversation>> heads = conversations.list();
+  if (!heads.ok()) return {heads.error().message};
+  for (const Conversation& head : *heads) {
+    const Result<Conversation> whole = conversations.load(head.id);
+    const bool wrong = !whole.ok() && whole.error().code == ErrorCode::kCorruption;
+    if (wrong) unreadable.push_back("conversation " + head.id + ": " + whole.error().message);
+  }
+  if (conversations.unreadable_heads() > 0) {
+    unreadable.push_back("heads: " + std::to_string(conversations.unreadable_heads()));
+  }
+  const Result<Conversations::TailListing> tails = conversations.list_tails();
+  if (!tails.ok()) unreadable.push_back(tails.error().message);
+  if (tails.ok() && tails->unreadable > 0) {
+    unreadable.push_back("tails: " + std::to_string(tails->unreadable));
+  }
+  return unreadable;
+}
 
 Result<std::unique_ptr<StoreRepair>> StoreRepair::open(const std::string& path,
                                                        const EncryptionOptions& encryption,

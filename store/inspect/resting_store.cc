@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "store/disk/ballast.h"
 #include "store/inspect/parts_reader.h"
 
 namespace ember {
@@ -88,6 +89,12 @@ Result<std::unique_ptr<StoreReader>> open_resting_store(const std::string& path,
   EMBER_ASSIGN(RestingParts parts, RestingParts::open(path, encryption));
   return std::unique_ptr<StoreReader>(
       std::make_unique<RestingStore>(std::move(parts), encryption.on));
+}
+
+uint64_t ballast_bytes_of(const std::string& path) {
+  std::error_code absent;
+  const uint64_t bytes = std::filesystem::file_size(path + "/blocks/" + kBallastName, absent);
+  return absent ? 0 : bytes;
 }
 
 uint64_t directory_bytes(const std::string& path) {

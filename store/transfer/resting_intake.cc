@@ -5,7 +5,9 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <set>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -139,7 +141,32 @@ class RestingIntakeImpl final : public RestingIntake {
   std::vector<std::pair<BlockHash, TouchRecord>> touches_;
 };
 
+// What a store has before the first block or turn.
+bool is_of_making(const std::filesystem::directory_entry& entry) {
+  constexpr std::string_view kNames[] = {"LOCK", "IDENTITY", "KEYS", "blocks", "conversations"};
+  std::string name = entry.path().filename().string();
+  if (name.ends_with(".tmp")) name.resize(name.size() - 4);  // before it was renamed
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
+// Blocks and turns lie in tables and blob files, or in a log first.
+bool holds_rows(const std::filesystem::directory_entry& entry) {
+  const std::string kind = entry.path().extension().string();
+  std::error_code unknown;
+  return kind == ".sst" || kind == ".blob" || (kind == ".log" && entry.file_size(unknown) > 0);
+}
+
 }  // namespace
+
+bool nothing_is_stored(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  fs::recursive_directory_iterator it(path, error), end;
+  for (; !error && it != end; it.increment(error)) {
+    if (it.depth() == 0 ? !is_of_making(*it) : holds_rows(*it)) return false;
+  }
+  return !error || error == std::errc::no_such_file_or_directory;
+}
 
 Result<std::unique_ptr<RestingIntake>> RestingIntake::open(const std::string& path,
                                                            uint64_t disk_bytes,

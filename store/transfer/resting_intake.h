@@ -16,6 +16,10 @@
 
 namespace ember {
 
+// Whether no store is at `path` that holds anything: there is none, or its making was cut short
+// before anything came into it. Opening it to write makes it, or goes on with that.
+bool nothing_is_stored(const std::string& path);
+
 class RestingIntake : public RecordIntake {
  public:
   // `disk_bytes`: the store's limit; 0: the default for its place. Errors: kBusy (held by another

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "tests/tools/command_line.h"
+#include "tests/tools/pseudo_terminal.h"
 #include "tools/journey_demo/child_process.h"
 
 namespace ember {
@@ -77,6 +78,54 @@ TEST_F(ChangeTest, RmTakesAPrefixAndNothingElseAndAsksFirst) {
   EXPECT_GT(generate(store_, other_).disk_tokens, 0u);
 }
 
+// A number that wrapped would be the largest there is, and all blocks be used less often than that.
+TEST_F(ChangeTest, WhatIsNoWholeNumberRemovesNothing) {
+  generate(store_, prompt_);
+  const uint64_t all = blocks();
+  for (const char* number : {"-1", "99999999999999999999999", "0x10", "1e9", ""}) {
+    const CommandResult refused =
+        emberkv({"rm", "--max-hits", number, "--yes", "--store", store_});
+    EXPECT_EQ(refused.exit_code, 2) << number;
+    EXPECT_NE(refused.errors.find("--max-hits"), std::string::npos) << refused.errors;
+  }
+  EXPECT_EQ(emberkv({"ls", "--limit", "-1", "--store", store_}).exit_code, 2);
+  EXPECT_EQ(emberkv({"conversations", "list", "--limit", "-1", "--store", store_}).exit_code, 2);
+  EXPECT_EQ(blocks(), all);
+  // Not octal.
+  EXPECT_EQ(run({"rm", "--min-hits", "00", "--dry-run"}).at("blocks"), all);
+}
+
+TEST_F(ChangeTest, KeepBlocksSaysSomethingOfATalkOnly) {
+  generate(store_, prompt_);
+  const uint64_t all = blocks();
+  const CommandResult refused =
+      emberkv({"rm", "--max-hits", "9", "--keep-blocks", "--yes", "--store", store_});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.errors.find("--conversation"), std::string::npos) << refused.errors;
+  EXPECT_EQ(blocks(), all);
+}
+
+// Asked on a terminal, with standard output elsewhere: there is JSON and nothing else.
+TEST_F(ChangeTest, RmAsksBesideItsOutput) {
+  generate(store_, prompt_);
+  const uint64_t all = blocks();
+  const std::string file = folder_ / "rm.jsonl";
+  for (const auto& [key, code] : {std::pair("n\n", 1), std::pair("y\n", 0)}) {
+    PseudoTerminal terminal({"/bin/sh", "-c", program_path() + " rm --max-hits 9 --json --store " +
+                                                  store_ + " > " + file},
+                            {});
+    EXPECT_TRUE(terminal.shows("[y/N]")) << terminal.shown();
+    EXPECT_NE(terminal.shown().find(std::to_string(all) + " block"), std::string::npos);
+    terminal.press(key);
+    EXPECT_EQ(terminal.wait(), code) << terminal.shown();
+    std::istringstream lines(file_text(file));
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_FALSE(Json::parse(line, nullptr, false).is_discarded()) << line;
+    }
+  }
+  EXPECT_EQ(blocks(), 0u);
+}
+
 TEST_F(ChangeTest, RmByAgeAndScope) {
   generate(store_, prompt_);
   EXPECT_EQ(run({"rm", "--unused-for", "1h", "--yes"}).at("blocks"), 0);
@@ -107,6 +156,71 @@ TEST_F(ChangeTest, RmOfAConversationLeavesWhatOthersShare) {
   EXPECT_EQ(text_only.at("blocks"), 0);
   EXPECT_EQ(run({"stat"}).at("conversations"), 0);
   EXPECT_EQ(run({"rm", "--conversation", "last", "--yes"}, 1), Json());
+}
+
+// A scope alone is forgetting; with another choice beside it nothing but what passes both goes.
+TEST_F(ChangeTest, RmTakesNothingThatWasNotChosen) {
+  generate(store_, prompt_);
+  const uint64_t all = blocks();
+  for (const char* choice : {"--pinned", "--leased", "--damaged", "--unreachable"}) {
+    EXPECT_EQ(run({"rm", "--scope", "shared", choice, "--yes"}).at("blocks"), 0) << choice;
+  }
+  const CommandResult kept =
+      emberkv({"rm", "--max-hits", "9", "--keep-blocks", "--yes", "--store", store_});
+  EXPECT_EQ(kept.exit_code, 2);
+  for (const char* number : {"-1", "99999999999999999999", "0x10", "1.5", ""}) {
+    const CommandResult result =
+        emberkv({"rm", "--max-hits", number, "--yes", "--store", store_});
+    EXPECT_EQ(result.exit_code, 2) << number << result.output;
+  }
+  EXPECT_EQ(blocks(), all);
+}
+
+TEST_F(ChangeTest, WhatIsAskedOnATerminalIsNoPartOfTheJson) {
+  generate(store_, prompt_);
+  const uint64_t all = blocks();
+  const std::string file = folder_ / "out.jsonl";
+  PseudoTerminal terminal({"/bin/sh", "-c",
+                           program_path() + " rm --max-hits 9 --json --store " + store_ + " > " +
+                               file},
+                          {});
+  EXPECT_TRUE(terminal.shows("[y/N]")) << terminal.shown();
+  EXPECT_NE(terminal.shown().find(std::to_string(all) + " blocks"), std::string::npos)
+      << terminal.shown();
+  terminal.press("n\n");
+  EXPECT_EQ(terminal.wait(), 1);
+  std::istringstream lines(file_text(file));
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_FALSE(Json::parse(line, nullptr, false).is_discarded()) << line;
+  }
+  EXPECT_EQ(blocks(), all);
+}
+
+TEST_F(ChangeTest, ReadOnlyChangesNothing) {
+  generate(store_, prompt_);
+  fs::remove(store_ + "/blocks/CURRENT");
+  const auto before = snapshot(store_);
+  expect_refused(emberkv({"repair", "--read-only", "--store", store_}), {"--read-only"});
+  expect_refused(emberkv({"quarantine", "clear", "--yes", "--read-only", "--store", store_}),
+                 {"--read-only"});
+  expect_refused(emberkv({"import", "none.tar", "--read-only", "--store", store_}),
+                 {"--read-only"});
+  EXPECT_EQ(snapshot(store_), before);
+}
+
+// The ballast of a store that may be larger is no reason to drop blocks.
+TEST_F(ChangeTest, GcBringsAStoreWithinALimitThatItsBlocksFit) {
+  constexpr uint64_t kLimit = 64u << 20;
+  generate(store_, prompt_);
+  const uint64_t all = blocks();
+  ASSERT_GT(run({"stat"}).at("disk_bytes"), kLimit);
+  const Json looked = run({"gc", "--disk-bytes", "64MiB", "--dry-run"});
+  const Json done = run({"gc", "--disk-bytes", "64MiB"});
+  EXPECT_EQ(looked.at("blocks"), 0);
+  EXPECT_EQ(done.at("blocks"), 0);
+  EXPECT_LE(done.at("bytes_after"), kLimit);
+  EXPECT_EQ(blocks(), all);
+  EXPECT_EQ(run({"verify"}).at("damaged"), 0);
 }
 
 TEST_F(ChangeTest, GcGivesBackWhatRmLeft) {
@@ -158,6 +272,17 @@ TEST_F(ChangeTest, RepairMendsWhatVerifyFindsAndSaysWhatItDid) {
   EXPECT_EQ(emberkv({"quarantine", "list", "--json", "--store", store_}).output, "");
 }
 
+TEST_F(ChangeTest, WhoCannotChangeAStoreSaysWhatIsNext) {
+  generate(store_, prompt_);
+  fs::remove(store_ + "/blocks/CURRENT");
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"rm", "--max-hits", "9", "--yes"}, {"gc"}, {"forget", "--all"}}) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {"--store", store_});
+    expect_refused(emberkv(all), {"CURRENT", "emberkv repair"});
+  }
+}
+
 TEST_F(ChangeTest, ARepairThatIsKilledIsRunAgain) {
   generate(store_, prompt_);
   const uint64_t all = blocks();
@@ -192,6 +317,25 @@ TEST_F(ChangeTest, RepairProvesBlocksAndGivesUpWrongOnes) {
   EXPECT_EQ(run({"verify"}).at("holes"), 0);
 }
 
+TEST_F(ChangeTest, WhatARunningProcessGivesUpIsNotFoundAgain) {
+  generate(store_, prompt_);
+  const std::string blob = a_file("blocks", ".blob");
+  std::string bytes = file_text(blob);
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 0x10);
+  std::ofstream(blob, std::ios::binary) << bytes;
+  Result<std::unique_ptr<ChatClient>> holder = ChatClient::start(chat_words());
+  ASSERT_TRUE(holder.ok()) << holder.error().message;
+  EXPECT_EQ(run({"repair", "--verify", "--dry-run"}).at("proof").at("wrong"), 1);
+  EXPECT_EQ(run({"repair", "--verify"}).at("proof").at("wrong"), 1);
+  EXPECT_EQ(run({"repair", "--verify"}).at("found"), false);
+  EXPECT_EQ(run({"verify"}).at("damaged"), 0);
+  EXPECT_TRUE((*holder)->ask("Hello").ok());
+  EXPECT_TRUE((*holder)->finish().ok());
+  EXPECT_EQ(run({"repair", "--verify"}).at("found"), false);
+  generate(store_, prompt_);
+  EXPECT_EQ(run({"verify"}).at("holes"), 0);
+}
+
 TEST_F(ChangeTest, ChangesRunInTheProcessThatHoldsTheStore) {
   generate(store_, prompt_);
   const std::string hash = first_hash();
@@ -206,7 +350,11 @@ TEST_F(ChangeTest, ChangesRunInTheProcessThatHoldsTheStore) {
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_NE(refused.errors.find("is open"), std::string::npos) << refused.errors;
   EXPECT_GT(run({"gc"}).at("epochs"), 0);
+  expect_refused(emberkv({"pin", "0", "--for", "31d", "--store", store_}), {"--for", "30d"});
   EXPECT_EQ(run({"repair", "--verify"}).at("not_mended"), Json::array());
+  for (const char* whose : {"--all", "--scope=shared"}) {
+    expect_refused(emberkv({"forget", whose, "--store", store_}), {open, "is open"});
+  }
   EXPECT_TRUE((*holder)->ask("And now?").ok());
   EXPECT_TRUE((*holder)->finish().ok());
   EXPECT_EQ(run({"verify"}).at("damaged"), 0);

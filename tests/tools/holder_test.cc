@@ -226,6 +226,13 @@ TEST_F(HolderTest, ASnapshotOfARunningStoreOpensByItself) {
             std::string::npos)
       << "the tokenizer is copied too";
   expect_refused(emberkv({"snapshot", copy, "--store", store}), {copy});
+  expect_refused(emberkv({"snapshot", copy + "//", "--store", store}), {copy});
+  const std::string slash = folder_ / "slash";
+  EXPECT_EQ(emberkv({"snapshot", slash + "/", "--store", store}).exit_code, 0);
+  EXPECT_EQ(emberkv({"diff", slash, "--store", store}).exit_code, 0);
+  // The second store is read as it lies, and this one is not.
+  expect_refused(emberkv({"diff", store, "--store", copy}), {store, "two places", "--read-only"});
+  EXPECT_EQ(emberkv({"diff", store, "--store", copy, "--read-only"}).exit_code, 0);
   EXPECT_TRUE(holder->finish().ok());
   expect_refused(emberkv({"snapshot", folder_ / "other", "--store", store}), {"no process"});
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <tuple>
 #include <vector>
 
 #include "tests/tools/reader_of_records.h"
@@ -82,6 +83,30 @@ TEST_F(RemovalPlanTest, TheOldestLeavesAreChosenUntilItIsEnough) {
   std::vector<bool> all(blocks.nodes().size(), false);
   choose_oldest(blocks, UINT64_MAX, all);
   EXPECT_EQ(std::count(all.begin(), all.end(), true), 7);
+}
+
+TEST_F(RemovalPlanTest, TailsGoWithTheirBlocksAndMakeNoRoom) {
+  for (const auto& [number, parent, position] :
+       {std::tuple(20, 5, 1u), std::tuple(21, 1, 1u), std::tuple(22, 0, 0u)}) {
+    BlockRecord tail;
+    tail.hash = RecordsReader::hash(static_cast<uint8_t>(number));
+    if (parent != 0) tail.parent = RecordsReader::hash(static_cast<uint8_t>(parent));
+    tail.position = position;
+    tail.scope = "shared";
+    tail.tail = true;
+    tail.tokens.resize(9);
+    tail.groups.push_back({.raw_bytes = 100, .stored_bytes = 600});
+    reader_.add(std::move(tail));
+  }
+  const BlockTree blocks = tree();
+  std::vector<bool> chosen(blocks.nodes().size(), false);
+  choose_oldest(blocks, 3 * 60, chosen);
+  const RemovalPlan going =
+      plan_removal(blocks, [&chosen](uint32_t index) { return chosen[index]; });
+  std::vector<int> found = numbers(blocks, going);
+  std::sort(found.begin(), found.end());
+  EXPECT_EQ(found, (std::vector<int>{5, 7, 8, 20}));
+  EXPECT_EQ(going.stayed(), 0u);
 }
 
 TEST_F(RemovalPlanTest, EpochsAreRewrittenWhereMuchIsDeadOrTheLimitAsksForIt) {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/command_line.h"
+#include "tests/tools/pseudo_terminal.h"
 
 namespace ember {
 namespace {
@@ -163,6 +164,29 @@ TEST_F(TransferCommandTest, WhatIsThereIsNotWrittenAgain) {
                  {"all.tar", "there already"});
 }
 
+TEST_F(TransferCommandTest, ADryRunToldALimitSaysWhetherItFits) {
+  generate(first_, prompt_);
+  export_to("all.tar");
+  for (const bool dry_run : {true, false}) {
+    std::vector<std::string> words = {"import",       folder_ / "all.tar", "--store", second_,
+                                      "--disk-bytes", "1MiB"};
+    if (dry_run) words.push_back("--dry-run");
+    expect_refused(emberkv(words), {"disk_bytes"});
+    EXPECT_FALSE(fs::exists(second_));
+  }
+}
+
+TEST_F(TransferCommandTest, ATerminalIsSentNoFile) {
+  generate(first_, prompt_);
+  for (const char* term : {"xterm", "dumb"}) {
+    PseudoTerminal terminal({program_path(), "export", "--store", first_, "-o", "-"},
+                            {.term = term});
+    EXPECT_EQ(terminal.wait(), 1);
+    EXPECT_NE(terminal.shown().find("is a terminal"), std::string::npos) << terminal.shown();
+    EXPECT_EQ(terminal.shown().find("manifest.json"), std::string::npos);
+  }
+}
+
 TEST_F(TransferCommandTest, WhatIsRefusedLeavesTheStoreAsItWas) {
   generate(first_, prompt_);
   export_to("all.tar");
@@ -187,6 +211,46 @@ TEST_F(TransferCommandTest, WhatIsRefusedLeavesTheStoreAsItWas) {
   }
   expect_refused(emberkv({"import", folder_.path(), "--store", second_}), {"no regular file"});
   EXPECT_EQ(snapshot(second_), before);
+}
+
+// Whatever colours it shows.
+TEST_F(TransferCommandTest, NoTerminalGetsAnExport) {
+  generate(first_, prompt_);
+  for (const char* term : {"xterm", "dumb"}) {
+    PseudoTerminal terminal({program_path(), "export", "--store", first_, "-o", "-"},
+                            {.term = term});
+    EXPECT_EQ(terminal.wait(), 1) << term;
+    EXPECT_NE(terminal.shown().find("standard output is a terminal"), std::string::npos) << term;
+    EXPECT_EQ(terminal.shown().find("manifest.json"), std::string::npos) << term;
+  }
+}
+
+// As a kill leaves it, at each step of making a store.
+TEST_F(TransferCommandTest, AnImportThatWasKilledWhileItMadeTheStoreIsRunAgain) {
+  generate(first_, prompt_);
+  const Json out = export_to("all.tar");
+  const std::string made = folder_ / "made";
+  generate(made, "Hi");
+  for (int step = 0; step < 4; ++step) {
+    SCOPED_TRACE(step);
+    fs::remove_all(second_);
+    fs::create_directory(second_);
+    write("second/LOCK", "");
+    if (step > 0) fs::copy(made + "/IDENTITY", second_);
+    if (step > 1) fs::create_directory(second_ + "/blocks");
+    if (step > 2) fs::copy(made + "/blocks/IDENTITY", second_ + "/blocks/");
+    const auto before = snapshot(second_);
+    EXPECT_EQ(import_from("all.tar", second_, {"--dry-run"}).at("new").at("blocks"),
+              out.at("blocks"));
+    EXPECT_EQ(snapshot(second_), before);
+    EXPECT_EQ(import_from("all.tar", second_).at("new").at("blocks"), out.at("blocks"));
+    expect_same_content(first_, second_);
+  }
+  // Files of others are left alone.
+  fs::create_directory(folder_ / "foreign");
+  write("foreign/letter.txt", "Dear Ada");
+  expect_refused(emberkv({"import", folder_ / "all.tar", "--store", folder_ / "foreign"}),
+                 {"not a store"});
 }
 
 TEST_F(TransferCommandTest, ADamagedBlockIsSaidAndTheRestIsExported) {

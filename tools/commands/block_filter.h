@@ -31,6 +31,8 @@ struct BlockFilter {
   bool leased = false;
   bool damaged = false;
   bool unreachable = false;  // their parent is not there
+
+  bool operator==(const BlockFilter&) const = default;
 };
 
 // Errors: kInvalidArgument for digits that are none.

@@ -21,7 +21,7 @@ constexpr size_t kColumnsBeforeText = 74;
 std::string tier_letters(uint8_t tiers) {
   std::string letters = "dhsr";
   for (size_t i = 0; i < kTierCount; ++i) {
-    if ((tiers >> i & 1u) == 0) letters[i] = '.';
+    if ((unsigned{tiers} >> i & 1u) == 0) letters[i] = '.';
   }
   return letters;
 }
@@ -42,7 +42,7 @@ std::string marks(const BlockNode& node) {
 std::string tiers_text(uint8_t tiers) {
   std::string text;
   for (size_t i = 0; i < kTierCount; ++i) {
-    if ((tiers >> i & 1u) == 0) continue;
+    if ((unsigned{tiers} >> i & 1u) == 0) continue;
     if (!text.empty()) text += ' ';
     text += tier_name(static_cast<Tier>(i));
   }

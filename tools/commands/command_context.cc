@@ -1,13 +1,29 @@
-// Where a store lies that a command was given, and who talks in it.
+// Where a store lies that a command was given, how much room it may take, and who talks in it.
 #include "tools/commands/command_context.h"
 
+#include <algorithm>
+
+#include "store/ram_plan.h"
+#include "store/store_directory.h"
 #include "tools/commands/engine_difference.h"
 
 namespace ember {
 
+Result<uint64_t> limit_for_changes(const std::string& path, const EncryptionOptions& encryption) {
+  EMBER_TRY(StoreDirectory::open_read_only(path, encryption));
+  EMBER_ASSIGN(const uint64_t bytes, default_disk_bytes(path));
+  const uint64_t there = directory_bytes(path);
+  return std::max(bytes, there + there / 2);
+}
+
 std::string CommandContext::path_of(const StoreChoice& choice) const {
   if (choice.path.empty()) return default_store.empty() ? default_store_path() : default_store;
   return folder.empty() ? choice.path : path_from(folder, choice.path);
+}
+
+Status CommandContext::may_change(const StoreChoice& choice) const {
+  if (!choice.read_only) return {};
+  return {ErrorCode::kInvalidArgument, path_of(choice) + ": --read-only changes nothing"};
 }
 
 Result<ConversationClaim> CommandContext::claim(const std::string& conversation) const {

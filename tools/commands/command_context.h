@@ -30,7 +30,8 @@ struct CommandIo {
   std::ostream& out;
   std::ostream& err;
   size_t width = 80;                     // columns of the terminal, or what a pipe is given
-  bool colour = false;                   // `out` is a terminal that shows it
+  bool on_terminal = false;              // `out` is a terminal
+  bool colour = false;                   // and shows it
   bool progress = false;                 // `err` is a terminal: bars are drawn there
   bool interactive = false;              // `in` is a terminal: somebody can be asked
   std::function<bool()> cancelled = {};  // whoever asked has gone; empty: never
@@ -68,6 +69,10 @@ using LiveOpener = std::function<Result<LiveCache>(const StoreChoice&)>;
 // Errors: what it said on standard error.
 using CommandAsker = std::function<Result<std::string>(const std::vector<std::string>& words)>;
 
+// The limit of a store at rest that is changed without being told its limit: all of it fits.
+// Errors: there is no store; those of looking at its IDENTITY.
+Result<uint64_t> limit_for_changes(const std::string& path, const EncryptionOptions& encryption);
+
 struct CommandContext {
   CommandIo io;
   StoreOpener open_reader;
@@ -80,6 +85,8 @@ struct CommandContext {
   CommandAsker ask = {};    // empty: this is the process that holds the store
   std::function<std::optional<SchedulerLoad>()> load = {};  // there: what it is doing
 
+  // Errors: kInvalidArgument with --read-only.
+  Status may_change(const StoreChoice& choice) const;
   // For what looks at the store's files itself.
   std::string path_of(const StoreChoice& choice) const;
   // Nobody else begins to talk in it while the claim is kept (null where nobody does).

@@ -150,13 +150,21 @@ class Report {
   uint64_t shown_ = 0;
 };
 
+// Only the process that holds the store named by --store is asked.
+Result<Side> look_at_second(StoreChoice choice, const std::string& path, CommandContext& context) {
+  choice.path = path;
+  Result<Side> side = look(choice, context);
+  if (side.ok() || side.error().code != ErrorCode::kBusy) return side;
+  return Error{ErrorCode::kBusy,
+               path + ": a process holds it, and only that of --store is asked: change the two "
+                      "places, or compare with --read-only, as of the last flush"};
+}
+
 }  // namespace
 
 Result<int> run_diff(const DiffOptions& options, CommandContext& context) {
-  StoreChoice other = options.store;
-  other.path = options.other;
   EMBER_ASSIGN(const Side first, look(options.store, context));
-  EMBER_ASSIGN(const Side second, look(other, context));
+  EMBER_ASSIGN(const Side second, look_at_second(options.store, options.other, context));
   Report report(options, context.io);
   EMBER_TRY(report.add("first", first, only_in(first, second)));
   EMBER_TRY(report.add("second", second, only_in(second, first)));

@@ -2,7 +2,6 @@
 #include "tools/commands/export.h"
 
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -22,11 +21,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Result<std::string> file_bytes(const std::string& path, uint64_t expected) {
+  std::string bytes(expected + 1, '\0');
   std::ifstream file(path, std::ios::binary);
-  std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (file.bad() || bytes.size() != expected) {
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  const auto got = static_cast<uint64_t>(file.gcount());
+  if (file.bad() || got != expected) {
     return Error{ErrorCode::kIo, path + ": cannot be read, or has changed meanwhile"};
   }
+  bytes.resize(got);
   return bytes;
 }
 
@@ -228,9 +230,9 @@ Result<int> run_export(const ExportOptions& options, CommandContext& context) {
     return Error{ErrorCode::kInvalidArgument,
                  "the store is encrypted, and an export is not: --clear writes it all the same"};
   }
+  EMBER_ASSIGN(const std::unique_ptr<OutputFile> output, OutputFile::open(options.output, io));
   EMBER_ASSIGN(const BlockTree tree, read_tree(*reader, io));
   EMBER_ASSIGN(const ExportPlan plan, plan_export(options, *reader, tree));
-  EMBER_ASSIGN(const std::unique_ptr<OutputFile> output, OutputFile::open(options.output, io));
   for (const std::string& line : plan.damage) print_error(io.err, line);
   EMBER_ASSIGN(const ExportReport report, Exporter(plan, *reader, tree, io).run(*output));
   print_report(report, options, io);

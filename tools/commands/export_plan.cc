@@ -89,10 +89,10 @@ class Planner {
 
   // Whether the flags say which blocks: then the talks stay where they are.
   bool names_blocks() const {
-    const BlockFilter& filter = options_.filter;
-    return !filter.prefix.empty() || filter.tier || filter.least_hits || filter.most_hits ||
-           filter.unused_us || filter.used_us || filter.tails_only || filter.blocks_only ||
-           filter.pinned || filter.leased || filter.damaged || filter.unreachable;
+    BlockFilter filter = options_.filter;
+    filter.scope.clear();
+    filter.name_space.clear();
+    return filter != BlockFilter{};
   }
 
   Status choose_conversations() {

@@ -3,12 +3,28 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "tools/commands/exit_code.h"
+#include "tools/commands/text_form.h"
 
 namespace ember {
 namespace {
+
+// Nobody talks meanwhile in what goes: a turn would write a part of it again.
+Result<std::vector<ConversationClaim>> claim_talks(const ForgetRequest& request,
+                                                   StoreReader& reader, CommandContext& context) {
+  std::vector<ConversationClaim> claims;
+  EMBER_ASSIGN(const std::vector<Conversation> heads, reader.conversations().list());
+  for (const Conversation& head : heads) {
+    if (!request.all && head.scope != request.scope) continue;
+    EMBER_ASSIGN(ConversationClaim claim, context.claim(head.id));
+    claims.push_back(std::move(claim));
+  }
+  return claims;
+}
 
 Result<ForgetReport> forget(const ForgetOptions& options, CommandContext& context) {
   // At rest looking needs no lock.
@@ -20,6 +36,8 @@ Result<ForgetReport> forget(const ForgetOptions& options, CommandContext& contex
   }
   EMBER_ASSIGN(const std::shared_ptr<StoreEditor> editor,
                context.open_editor(options.store, options.disk_bytes));
+  EMBER_ASSIGN(const std::vector<ConversationClaim> claims,
+               claim_talks(options.request, editor->reader(), context));
   return editor->forget(options.request);
 }
 
@@ -28,8 +46,8 @@ std::string fate_of_the_bytes(const ForgetReport& report, const ForgetRequest& r
   if (report.bytes_gone) return "no file of the store holds a byte of it any more";
   if (!report.reason.empty()) return "its bytes are still there: " + report.reason;
   const std::string key = report.keys > 0 ? "its key is destroyed, so nobody can read it; " : "";
-  return key + "its bytes go when their " + std::to_string(report.epochs) +
-         " epochs are retired to make room, or at once with --now";
+  return key + "its bytes go when " + counted(report.epochs, "epoch") +
+         " of the disk are retired to make room, or at once with --now";
 }
 
 void print_json(const ForgetReport& report, const ForgetRequest& request, std::ostream& out) {
@@ -48,10 +66,13 @@ void print_json(const ForgetReport& report, const ForgetRequest& request, std::o
 }
 
 void print_text(const ForgetReport& report, const ForgetRequest& request, std::ostream& out) {
-  out << (request.dry_run ? "would forget " : "forgot ") << report.blocks << " blocks ("
+  out << (request.dry_run ? "would forget " : "forgot ") << counted(report.blocks, "block") << " ("
       << human_bytes(report.stored_bytes) << ")";
-  if (report.blocks_below > 0) out << ", " << report.blocks_below << " of others below them";
-  out << ", " << report.tails << " tails, " << report.conversations << " conversations; "
+  if (report.blocks_below > 0) {
+    out << ", " << grouped(report.blocks_below) << " of others below them";
+  }
+  out << ", " << counted(report.tails, "tail") << ", "
+      << counted(report.conversations, "conversation") << "; "
       << fate_of_the_bytes(report, request) << std::endl;
 }
 

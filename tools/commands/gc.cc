@@ -56,7 +56,7 @@ class Collector {
       return kExitOk;
     }
     EMBER_ASSIGN(const std::shared_ptr<StoreEditor> editor,
-                 context_.open_editor(options_.store, options_.disk_bytes));
+                 context_.open_editor(options_.store, limit_meanwhile()));
     EMBER_TRY(editor->settle());
     EMBER_ASSIGN(const GcPlan plan, make_plan(editor->reader()));
     EMBER_ASSIGN(const Erased erased, collect(plan, *editor));
@@ -65,6 +65,12 @@ class Collector {
   }
 
  private:
+  // What lives in an epoch is put again before the epoch goes: a lower limit is no room for both.
+  uint64_t limit_meanwhile() const {
+    if (options_.disk_bytes == 0) return 0;
+    return std::max(options_.disk_bytes, before_ + before_ / 2);
+  }
+
   Result<GcPlan> make_plan(StoreReader& reader) {
     FactsByHash facts;
     EMBER_ASSIGN(BlockTree tree, read_tree(reader, io_));
@@ -111,14 +117,16 @@ class Collector {
     return static_cast<uint64_t>(std::count(chosen.begin(), chosen.end(), true));
   }
 
-  // What of groups fits within the limit: beside them stand metadata and what files carry.
+  // What of groups fits within the limit: beside them stand metadata and what files carry. The
+  // ballast has a share of its own, and is shortened to it.
   Result<uint64_t> most_payload(StoreReader& reader,
                                 const std::vector<DiskTier::EpochUse>& epochs) const {
     EMBER_ASSIGN(const DiskPlan plan, plan_disk(options_.disk_bytes));
     uint64_t payload = 0;
     for (const DiskTier::EpochUse& epoch : epochs) payload += epoch.bytes;
     const uint64_t files = reader.disk_stats().file_bytes;
-    const uint64_t beside = files - std::min(files, payload);
+    const uint64_t carried = payload + ballast_bytes_of(path_);
+    const uint64_t beside = files - std::min(files, carried);
     const uint64_t room = plan.blocks_bytes - plan.blocks_bytes / kLimitSlackShare;
     return room - std::min(room, beside);
   }
@@ -180,8 +188,8 @@ class Collector {
     const uint64_t stayed = plan.removal.stayed() + erased.stayed();
     if (stayed > 0) io_.out << "; " << grouped(stayed) << " stay that are in use, pinned or needed";
     io_.out << '\n'
-            << (would ? "would rewrite " : "rewrote ") << grouped(plan.epochs.size())
-            << " epochs: " << human_bytes(plan.dead_bytes) << " dead, "
+            << (would ? "would rewrite " : "rewrote ") << counted(plan.epochs.size(), "epoch")
+            << ": " << human_bytes(plan.dead_bytes) << " dead, "
             << human_bytes(plan.live_bytes) << " put again\n";
     if (would) {
       io_.out << "the store: " << human_bytes(before_) << "; nothing was changed";

@@ -31,19 +31,26 @@ std::vector<bool> foreign_nodes(const BlockTree& tree, const FactsByHash& facts)
 }
 
 void choose_oldest(const BlockTree& tree, uint64_t bytes, std::vector<bool>& chosen) {
-  std::vector<uint32_t> children(tree.nodes().size(), 0);  // that stay
+  const auto goes_along = [](const BlockNode& node) {
+    return node.tail && !node.pinned && !node.leased;
+  };
+  const auto room_of = [](const BlockNode& node) {
+    return node.tail || node.damaged ? 0 : node.stored_bytes;
+  };
+  std::vector<uint32_t> children(tree.nodes().size(), 0);  // for whose sake it stays
   uint64_t sum = 0;
   for (uint32_t i = 0; i < children.size(); ++i) {
     const BlockNode& node = tree.node(i);
-    if (chosen[i]) sum += node.stored_bytes;
-    if (!chosen[i] && node.parent != kNoNode) ++children[node.parent];
+    if (chosen[i]) sum += room_of(node);
+    if (!chosen[i] && node.parent != kNoNode && !goes_along(node)) ++children[node.parent];
   }
   // The oldest first; of one age the deepest.
   using Leaf = std::tuple<int64_t, int64_t, uint32_t>;
   std::priority_queue<Leaf, std::vector<Leaf>, std::greater<>> leaves;
   const auto add = [&](uint32_t index) {
     const BlockNode& node = tree.node(index);
-    if (children[index] > 0 || chosen[index] || node.pinned || node.leased) return;
+    const bool stays = node.tail || node.pinned || node.leased;
+    if (children[index] > 0 || chosen[index] || stays) return;
     leaves.emplace(node.last_use_unix_us, -int64_t{node.position}, index);
   };
   for (uint32_t i = 0; i < children.size(); ++i) add(i);
@@ -51,8 +58,12 @@ void choose_oldest(const BlockTree& tree, uint64_t bytes, std::vector<bool>& cho
     const uint32_t index = std::get<2>(leaves.top());
     leaves.pop();
     chosen[index] = true;
-    sum += tree.node(index).stored_bytes;
-    const uint32_t parent = tree.node(index).parent;
+    const BlockNode& node = tree.node(index);
+    sum += room_of(node);
+    for (uint32_t i = node.first_child; i != kNoNode; i = tree.node(i).next_sibling) {
+      chosen[i] = true;  // its tails; it has no other children that stay
+    }
+    const uint32_t parent = node.parent;
     if (parent != kNoNode && --children[parent] == 0) add(parent);
   }
 }

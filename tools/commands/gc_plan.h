@@ -29,8 +29,9 @@ using FactsByHash = std::unordered_map<BlockHash, RecordFacts>;
 // last.
 std::vector<bool> foreign_nodes(const BlockTree& tree, const FactsByHash& facts);
 
-// Chooses more nodes, leaves first and of these the one that was used longest ago, until what is
-// chosen adds up to `bytes`, or none is left that may go.
+// Chooses more nodes, leaves first and of these the one that was used longest ago, until the blocks
+// that are chosen add up to `bytes`, or none is left that may go. Tails lie among the conversations
+// and make no room for blocks: one goes only with the block that it hangs on.
 void choose_oldest(const BlockTree& tree, uint64_t bytes, std::vector<bool>& chosen);
 
 struct EpochChoice {

@@ -22,6 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int64_t kPinForUs = int64_t{3600} * 1'000'000;
+constexpr int64_t kDayUs = 24 * kPinForUs;
 
 size_t pinned_tokens(const StoredPrefix& prefix, const LiveView& view) {
   const size_t block_tokens = prefix.tokens.size() / prefix.blocks.size();
@@ -72,7 +73,9 @@ Result<int> set_pin(const StoreChoice& store, const std::string& hash, int64_t f
 Result<int> run_pin(const PinOptions& options, CommandContext& context) {
   const int64_t for_us = options.for_us.value_or(kPinForUs);
   if (for_us > BlockCache::kLongestPinUs) {
-    return Error{ErrorCode::kInvalidArgument, "--for: expected at most 30d"};
+    return Error{ErrorCode::kInvalidArgument,
+                 "--for: expected at most " +
+                     std::to_string(BlockCache::kLongestPinUs / kDayUs) + "d"};
   }
   return set_pin(options.store, options.hash, for_us, options.json, context);
 }

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "engine/text/text_file.h"
+#include "store/disk_plan.h"
 #include "store/edit/live_intake.h"
 #include "store/ram_plan.h"
 #include "store/tenants.h"
@@ -63,13 +64,10 @@ Status check_tokenizer(const BlockHash& digest, const NamespaceEntry::Files& fil
   return {ErrorCode::kCorruption, "tokenizer " + digest.hex() + ": its files are those of another"};
 }
 
-// Nothing where there is no store yet, at rest.
+// Nothing where there is no store yet, at rest, or where its making was cut short.
 Result<std::shared_ptr<StoreReader>> open_known(const ImportOptions& options,
                                                 CommandContext& context, bool held) {
-  const std::string path = options.store.resolved();
-  std::error_code error;
-  const bool absent = !fs::exists(path, error) || fs::is_empty(path, error);
-  if (!held && absent) return std::shared_ptr<StoreReader>();
+  if (!held && nothing_is_stored(options.store.resolved())) return std::shared_ptr<StoreReader>();
   return context.open_reader(options.store);
 }
 
@@ -125,15 +123,36 @@ void print_report(const ImportReport& report, const ImportOptions& options, Comm
   io.out << std::endl;
 }
 
-// Before anything is opened for writing.
-Result<uint64_t> most_spooled(const ImportOptions& options, StoreReader* known) {
-  const std::optional<BlockCacheStats> live = known == nullptr ? std::nullopt : known->live_stats();
-  uint64_t limit = live ? live->disk_limit_bytes : options.disk_bytes;
-  if (limit == 0) {
-    EMBER_ASSIGN(limit, default_disk_bytes(options.store.resolved()));
+// What may lie there, before anything is opened for writing.
+struct Room {
+  uint64_t limit_bytes = 0;   // of the store
+  uint64_t blocks_bytes = 0;  // of those, for its blocks
+  uint64_t file_bytes = 0;    // that its blocks take now
+  uint64_t live_bytes = 0;    // of those, what blocks hold
+
+  uint64_t most_spooled() const { return limit_bytes - std::min(limit_bytes, file_bytes); }
+  Status check(uint64_t more_bytes) const {
+    if (more_bytes <= blocks_bytes - std::min(blocks_bytes, live_bytes)) return {};
+    return {ErrorCode::kCapacity, "it brings " + human_bytes(more_bytes) + ", and of the " +
+                                      human_bytes(blocks_bytes) + " for blocks in a store of " +
+                                      human_bytes(limit_bytes) + " " + human_bytes(live_bytes) +
+                                      " are in use"};
   }
-  const uint64_t held = known == nullptr ? 0 : known->disk_stats().file_bytes;
-  return limit - std::min(limit, held);
+};
+
+Result<Room> room_of(const ImportOptions& options, StoreReader* known) {
+  Room room;
+  const std::optional<BlockCacheStats> live = known == nullptr ? std::nullopt : known->live_stats();
+  room.limit_bytes = live ? live->disk_limit_bytes : options.disk_bytes;
+  if (room.limit_bytes == 0) {
+    EMBER_ASSIGN(room.limit_bytes, default_disk_bytes(options.store.resolved()));
+  }
+  EMBER_ASSIGN(const DiskPlan plan, plan_disk(room.limit_bytes));
+  room.blocks_bytes = plan.blocks_bytes;
+  if (known == nullptr) return room;
+  room.file_bytes = known->disk_stats().file_bytes;
+  for (const DiskTier::EpochUse& epoch : known->epochs()) room.live_bytes += epoch.live_bytes;
+  return room;
 }
 
 Result<ImportReport> enter_live(const LiveCache& live, CommandContext& context, Importer& importer,
@@ -170,13 +189,14 @@ Result<ImportReport> enter_at_rest(const ImportOptions& options, Importer& impor
 
 Result<int> run_import(const ImportOptions& options, CommandContext& context) {
   CommandIo& io = context.io;
+  if (!options.dry_run) EMBER_TRY(context.may_change(options.store));
   EMBER_ASSIGN(ScopeMap scopes, scope_map(options.scopes));
   const Result<LiveCache> live = context.open_live(options.store);
   EMBER_ASSIGN(const std::shared_ptr<StoreReader> known, open_known(options, context, live.ok()));
-  EMBER_ASSIGN(const uint64_t most_bytes, most_spooled(options, known.get()));
+  EMBER_ASSIGN(const Room room, room_of(options, known.get()));
   const std::string path = known == nullptr ? options.store.resolved() : known->facts().path;
   EMBER_ASSIGN(const std::unique_ptr<ImportSource> source,
-               ImportSource::open(options.file, io, nearest_folder(path), most_bytes));
+               ImportSource::open(options.file, io, nearest_folder(path), room.most_spooled()));
   Progress progress(io);
   const char* doing = "proving";
   const auto show = [&](uint64_t done, uint64_t planned) {
@@ -192,6 +212,8 @@ Result<int> run_import(const ImportOptions& options, CommandContext& context) {
   };
   const Result<ImportReport> plan = importer.prove(source->first());
   if (!plan.ok()) return named(plan.error());
+  const Status fits = room.check(plan->fresh.stored_bytes);
+  if (!fits.ok()) return named(fits.error());
   if (options.dry_run) {
     progress.clear();
     print_report(*plan, options, io);

@@ -37,13 +37,29 @@ class StandardOutput final : public OutputFile {
   CommandIo& io_;
 };
 
+// Without a name until it is whole; where the file system knows no such files, with another one,
+// which nobody else writes to.
 class NamedFile final : public OutputFile {
  public:
-  NamedFile(std::string path, int fd, CommandIo& io)
-      : path_(std::move(path)), unfinished_(path_ + ".unfinished"), fd_(fd), io_(io) {}
+  NamedFile(std::string path, CommandIo& io)
+      : path_(std::move(path)), unfinished_(path_ + ".unfinished"), io_(io) {}
   ~NamedFile() override {
+    if (fd_ < 0) return;
     ::close(fd_);
-    if (!renamed_) ::unlink(unfinished_.c_str());
+    if (!nameless_ && !renamed_) ::unlink(unfinished_.c_str());
+  }
+
+  Status make() {
+    const std::string folder = std::filesystem::path(path_).parent_path().string();
+    fd_ = ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    nameless_ = fd_ >= 0;
+    if (nameless_) return {};
+    fd_ = ::open(unfinished_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd_ >= 0) return {};
+    if (errno != EEXIST) return system_trouble(path_, "cannot be made");
+    return {ErrorCode::kInvalidArgument,
+            unfinished_ + ": is there already: another command writes it, or one was cut short and "
+                          "left it: then remove it"};
   }
 
   Status write(std::string_view bytes) override {
@@ -51,18 +67,20 @@ class NamedFile final : public OutputFile {
     while (!bytes.empty()) {
       const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
       if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return system_trouble(unfinished_, "cannot be written");
+      if (written < 0) return system_trouble(path_, "cannot be written");
       bytes.remove_prefix(static_cast<size_t>(written));
     }
     return {};
   }
 
   Status finish() override {
-    if (::fsync(fd_) != 0) return system_trouble(unfinished_, "cannot be synced");
+    if (::fsync(fd_) != 0) return system_trouble(path_, "cannot be synced");
     // Unlike a rename, a link never takes the place of a file that came meanwhile; but not every
     // file system has them.
-    if (::link(unfinished_.c_str(), path_.c_str()) == 0) return {};
-    if (errno == EEXIST) return system_trouble(path_, "cannot be named");
+    const std::string from = nameless_ ? "/proc/self/fd/" + std::to_string(fd_) : unfinished_;
+    const int follow = nameless_ ? AT_SYMLINK_FOLLOW : 0;
+    if (::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, path_.c_str(), follow) == 0) return {};
+    if (errno == EEXIST || nameless_) return system_trouble(path_, "cannot be named");
     if (::rename(unfinished_.c_str(), path_.c_str()) != 0) {
       return system_trouble(path_, "cannot be named");
     }
@@ -73,7 +91,8 @@ class NamedFile final : public OutputFile {
  private:
   const std::string path_;
   const std::string unfinished_;
-  const int fd_;
+  int fd_ = -1;
+  bool nameless_ = false;
   bool renamed_ = false;
   CommandIo& io_;
 };
@@ -82,21 +101,22 @@ class NamedFile final : public OutputFile {
 
 Result<std::unique_ptr<OutputFile>> OutputFile::open(const std::string& path, CommandIo& io) {
   if (path == "-") {
-    if (io.colour) {
+    if (io.on_terminal) {
       return Error{ErrorCode::kInvalidArgument,
                    "-: standard output is a terminal, expected a pipe or a file"};
     }
     return std::unique_ptr<OutputFile>(std::make_unique<StandardOutput>(io));
   }
+  if (path.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "the output has no name, expected a file or -"};
+  }
   std::error_code error;
   if (std::filesystem::exists(std::filesystem::symlink_status(path, error))) {
     return Error{ErrorCode::kInvalidArgument, path + ": is there already"};
   }
-  const std::string unfinished = path + ".unfinished";
-  const int fd =
-      ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return system_trouble(unfinished, "cannot be made");
-  return std::unique_ptr<OutputFile>(std::make_unique<NamedFile>(path, fd, io));
+  auto file = std::make_unique<NamedFile>(path, io);
+  EMBER_TRY(file->make());
+  return std::unique_ptr<OutputFile>(std::move(file));
 }
 
 }  // namespace ember

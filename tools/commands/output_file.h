@@ -2,7 +2,7 @@
 // output.
 //
 // Journey    export -> [output_file] -> a file, a pipe
-// Owns       <path>.unfinished until it is whole
+// Owns       a file without a name, or <path>.unfinished, until it is whole
 // Invariant  an existing file is never written over; a file is 0600, and has its name only when all
 //            of it is on the drive; a terminal is never sent binary
 // Threads    one

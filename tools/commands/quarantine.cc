@@ -124,6 +124,7 @@ Result<int> run_show_quarantine(const ShowQuarantineOptions& options, CommandCon
 Result<int> run_clear_quarantine(const ClearQuarantineOptions& options, CommandContext& context) {
   CommandIo& io = context.io;
   if (!can_consent(options.consent, io)) return kExitUsage;
+  if (!options.consent.dry_run) EMBER_TRY(context.may_change(options.store));
   EMBER_ASSIGN(std::vector<Kept> all, kept_in(context.path_of(options.store)));
   for (const std::string& file : options.files) {
     const bool known =

@@ -32,6 +32,7 @@ class Repairer {
       : options_(options), context_(context), io_(context.io), progress_(context.io) {}
 
   Result<int> run() {
+    if (!options_.dry_run) EMBER_TRY(context_.may_change(options_.store));
     json_["dry_run"] = options_.dry_run;
     const bool live = context_.open_live(options_.store).ok();
     if (live) {
@@ -68,23 +69,23 @@ class Repairer {
     EMBER_ASSIGN(const std::shared_ptr<StoreReader> reader, context_.open_reader(options_.store));
     progress_.show("looking at files", 0);
     const Result<std::vector<std::string>> files = reader->verify_files();
-    if (files.ok() && files->empty()) return {};
-    json_["broken"] = files.ok() ? *files : std::vector<std::string>{files.error().message};
-    not_mended("broken: " + (files.ok() ? list(*files) : files.error().message) +
+    std::vector<std::string> broken =
+        files.ok() ? *files : std::vector<std::string>{files.error().message};
+    const std::vector<std::string> unreadable = unreadable_in(reader->conversations());
+    broken.insert(broken.end(), unreadable.begin(), unreadable.end());
+    if (broken.empty()) return {};
+    json_["broken"] = broken;
+    not_mended("broken: " + list(broken) +
                "; the process that holds the store has it open: end that, then run emberkv repair");
     return {};
   }
 
-  Result<uint64_t> disk_bytes(const std::string& path) const {
-    if (options_.disk_bytes != 0) return options_.disk_bytes;
-    EMBER_ASSIGN(const uint64_t bytes, default_disk_bytes(path));
-    const uint64_t there = directory_bytes(path);
-    return std::max(bytes, there + there / 2);
-  }
-
   Status renew_databases() {
     const std::string path = context_.path_of(options_.store);
-    EMBER_ASSIGN(const uint64_t limit, disk_bytes(path));
+    uint64_t limit = options_.disk_bytes;
+    if (limit == 0) {
+      EMBER_ASSIGN(limit, limit_for_changes(path, options_.store.encryption));
+    }
     progress_.show("looking at files", 0);
     EMBER_ASSIGN(const std::unique_ptr<StoreRepair> repair,
                  StoreRepair::open(path, options_.store.encryption, limit, options_.dry_run));
@@ -108,12 +109,14 @@ class Repairer {
   void tell(const std::string& name, const DatabaseTrouble& trouble) {
     Json& json = json_[name] = {{"reason", trouble.reason},
                                 {"broken", trouble.broken},
+                                {"unreadable", trouble.unreadable},
                                 {"half_repaired", trouble.half_repaired}};
     if (!trouble.any()) return;
     json["renew"] = true;
     if (trouble.half_repaired) say(name + ": an earlier repair was cut short; it is finished");
     if (!trouble.broken.empty()) say(name + ": broken: " + list(trouble.broken));
     if (!trouble.reason.empty()) say(name + ": does not open: " + trouble.reason);
+    if (!trouble.unreadable.empty()) say(name + ": cannot be read: " + list(trouble.unreadable));
     if (options_.dry_run) {
       say(name + ": would be made anew from what can be read and proven; what is broken would be "
                  "taken aside");

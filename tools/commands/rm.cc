@@ -29,10 +29,9 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kMostShown = 20;  // blocks that are listed before one is asked
 
 // Whether blocks are chosen by anything but their scope: that alone is forgetting.
-bool has_filter(const BlockFilter& filter) {
-  return !filter.prefix.empty() || !filter.name_space.empty() || filter.tier || filter.least_hits ||
-         filter.most_hits || filter.unused_us || filter.used_us || filter.tails_only ||
-         filter.blocks_only || filter.damaged || filter.unreachable;
+bool has_filter(BlockFilter filter) {
+  filter.scope.clear();
+  return filter != BlockFilter{};
 }
 
 struct Removal {
@@ -62,9 +61,11 @@ class Remover {
     EMBER_TRY(editor->settle());
     EMBER_ASSIGN(const Removal removal, choose(editor->reader()));
     if (!options_.consent.yes && !nothing_in(removal)) {
+      // With --json the blocks alone are shown, and the question says what they come to.
       EMBER_TRY(show(removal, editor->reader(), kMostShown));
-      io_.out << summary(removal) << '\n';
-      if (!confirm(options_.consent, "remove this", io_)) return kExitFailed;
+      if (!options_.json) io_.out << summary(removal) << '\n';
+      const std::string what = options_.json ? summary(removal) : "this";
+      if (!confirm(options_.consent, "remove " + what, io_)) return kExitFailed;
     }
     return remove(removal, *editor);
   }

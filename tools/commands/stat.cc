@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
@@ -128,9 +127,7 @@ Result<StoreSummary> summarise(StoreReader& reader, const CommandIo& io, bool br
   summary.disk_bytes = directory_bytes(path);
   summary.blocks_bytes = directory_bytes(path + "/blocks");
   summary.conversations_bytes = directory_bytes(path + "/conversations");
-  std::error_code absent;
-  const uint64_t ballast = std::filesystem::file_size(path + "/blocks/BALLAST", absent);
-  summary.ballast_bytes = absent ? 0 : ballast;
+  summary.ballast_bytes = ballast_bytes_of(path);
   const QuarantineStats quarantine = reader.quarantine_stats();
   summary.quarantined = quarantine.records;
   summary.quarantine_bytes = quarantine.bytes;

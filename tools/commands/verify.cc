@@ -111,6 +111,8 @@ class Verifier {
       damage("conversations: " + heads.error().message);
       return;
     }
+    const uint64_t unreadable = reader_.conversations().unreadable_heads();
+    if (unreadable > 0) damage(counted(unreadable, "conversation") + " cannot be read");
     for (const Conversation& head : *heads) {
       if (io_.stopped()) return;
       ++report_.conversations;

@@ -392,7 +392,9 @@ TEST(HolderClientTest, AnotherVersionIsRefusedByItsName) {
       encode_frame(FrameType::kGreeting, encode_greeting({42, false, 4711, "9.9.9"})));
   ASSERT_FALSE(client.ok());
   EXPECT_EQ(client.error().code, ErrorCode::kUnsupported);
-  for (const char* named : {"4711", "9.9.9", "version 42", "version 1"}) {
+  const std::string ours = "version " + std::to_string(kHolderProtocolVersion);
+  for (const std::string& named : {std::string("4711"), std::string("9.9.9"),
+                                   std::string("version 42"), ours}) {
     EXPECT_NE(client.error().message.find(named), std::string::npos) << client.error().message;
   }
 }

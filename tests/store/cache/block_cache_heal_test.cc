@@ -1,6 +1,5 @@
 // Each kind of damage in a real store: found, kept aside, healed by recompute, and hit again.
 #include <gtest/gtest.h>
-#include <rocksdb/db.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -9,6 +8,7 @@
 
 #include "tests/store/cache/cache_harness.h"
 #include "tests/store/disk/disk_store_testing.h"
+#include "tests/store/disk/raw_database.h"
 
 namespace ember::testing {
 namespace {
@@ -16,64 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 constexpr size_t kSpan = 64;
 constexpr size_t kLength = kSpan * 6 + 20;
-
-// A database of the store, opened as RocksDB's own tools would: behind the cache's back, so that
-// RocksDB's checksums are right and only ours can tell.
-class Database {
- public:
-  explicit Database(const std::string& path) {
-    rocksdb::DBOptions options;
-    std::vector<std::string> names;
-    EXPECT_TRUE(rocksdb::DB::ListColumnFamilies(options, path, &names).ok());
-    std::vector<rocksdb::ColumnFamilyDescriptor> families;
-    for (const std::string& name : names) {
-      rocksdb::ColumnFamilyOptions family;
-      family.enable_blob_files = name == "data";
-      families.emplace_back(name, family);
-    }
-    rocksdb::DB* db = nullptr;
-    const rocksdb::Status status = rocksdb::DB::Open(options, path, families, &handles_, &db);
-    EXPECT_TRUE(status.ok()) << status.ToString();
-    db_.reset(db);
-    for (size_t i = 0; i < names.size(); ++i) by_name_[names[i]] = handles_[i];
-  }
-  ~Database() {
-    for (auto& [name, handle] : by_name_) {
-      EXPECT_TRUE(db_->Flush(rocksdb::FlushOptions(), handle).ok());
-      db_->DestroyColumnFamilyHandle(handle);
-    }
-    EXPECT_TRUE(db_->Close().ok());
-  }
-
-  // Calls `change` on the value of the first key that holds `part`; false from it: deletes the key.
-  void edit(const std::string& family, std::string_view part,
-            const std::function<bool(std::string&)>& change) {
-    rocksdb::ColumnFamilyHandle* handle = by_name_.at(family);
-    std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(rocksdb::ReadOptions(), handle));
-    for (it->SeekToFirst(); it->Valid(); it->Next()) {
-      if (it->key().ToStringView().find(part) == std::string_view::npos) continue;
-      const std::string key = it->key().ToString();
-      std::string value = it->value().ToString();
-      const bool keep = change(value);
-      const rocksdb::Status status =
-          keep ? db_->Put(rocksdb::WriteOptions(), handle, key, value)
-               : db_->Delete(rocksdb::WriteOptions(), handle, key);
-      EXPECT_TRUE(status.ok()) << status.ToString();
-      return;
-    }
-    FAIL() << "no such key";
-  }
-
- private:
-  std::unique_ptr<rocksdb::DB> db_;
-  std::vector<rocksdb::ColumnFamilyHandle*> handles_;
-  std::map<std::string, rocksdb::ColumnFamilyHandle*> by_name_;
-};
-
-bool flip_middle(std::string& value) {
-  value[value.size() / 2] = static_cast<char>(value[value.size() / 2] ^ 8);
-  return true;
-}
 
 // Of a store in clear and of an encrypted one.
 class HealTest : public ::testing::TestWithParam<bool> {
@@ -144,7 +86,7 @@ class HealTest : public ::testing::TestWithParam<bool> {
 
 TEST_P(HealTest, DamagedRecord) {
   const auto hashes = fill();
-  Database(blocks_).edit("default", "b" + std::string(hashes[2].view()), flip_middle);
+  RawDatabase(blocks_).edit("default", "b" + std::string(hashes[2].view()), flip_middle);
   expect_healed(2, false);
 }
 
@@ -159,7 +101,7 @@ TEST_P(HealTest, DescendantsOfADamagedRecordAreHitByOtherConversationsToo) {
     harness.feed(other);
     harness.sync();
   }
-  Database(blocks_).edit("default", "b" + std::string(hashes[1].view()), flip_middle);
+  RawDatabase(blocks_).edit("default", "b" + std::string(hashes[1].view()), flip_middle);
   CacheHarness harness(options(), unused_);
   EXPECT_EQ(harness.feed(tokens_).restored, kSpan);
   harness.sync();
@@ -173,19 +115,19 @@ TEST_P(HealTest, DescendantsOfADamagedRecordAreHitByOtherConversationsToo) {
 
 TEST_P(HealTest, DamagedGroup) {
   const auto hashes = fill();
-  Database(blocks_).edit("data", hashes[3].view(), flip_middle);
+  RawDatabase(blocks_).edit("data", hashes[3].view(), flip_middle);
   expect_healed(3, true);
 }
 
 TEST_P(HealTest, MissingGroup) {
   const auto hashes = fill();
-  Database(blocks_).edit("data", hashes[4].view(), [](std::string&) { return false; });
+  RawDatabase(blocks_).edit("data", hashes[4].view(), [](std::string&) { return false; });
   expect_healed(4, true);
 }
 
 TEST_P(HealTest, GroupOfAnotherLength) {
   const auto hashes = fill();
-  Database(blocks_).edit("data", hashes[1].view(), [](std::string& value) {
+  RawDatabase(blocks_).edit("data", hashes[1].view(), [](std::string& value) {
     value.resize(value.size() - 1);
     return true;
   });
@@ -194,7 +136,7 @@ TEST_P(HealTest, GroupOfAnotherLength) {
 
 TEST_P(HealTest, DamagedTail) {
   const auto hashes = fill();
-  Database(conversations_).edit("tails", hashes[6].view(), flip_middle);
+  RawDatabase(conversations_).edit("tails", hashes[6].view(), flip_middle);
   expect_healed(6, false);
 }
 
@@ -245,7 +187,7 @@ TEST_P(HealTest, LostBlobFileIsDamageAndHealed) {
 
 TEST_P(HealTest, ScrubberFindsDamageOnTheDriveAndGoesOnAfterReopening) {
   const auto hashes = fill();
-  Database(blocks_).edit("data", hashes[3].view(), flip_middle);
+  RawDatabase(blocks_).edit("data", hashes[3].view(), flip_middle);
   ManualClock clock;
   HarnessOptions scrubbing = options();
   scrubbing.clock = &clock;

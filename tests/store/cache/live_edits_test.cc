@@ -141,6 +141,9 @@ TEST_F(LiveEditsTest, CondemnedBlockIsKeptAsideAndComputedAnew) {
   ASSERT_TRUE(condemned.ok()) << condemned.error().message;
   EXPECT_TRUE(*condemned);
   EXPECT_EQ(editor->reader().quarantined().size(), 1u);
+  const auto hole = editor->reader().record((*record)->hash);
+  ASSERT_TRUE(hole.ok() && hole->has_value());
+  EXPECT_EQ((*hole)->epoch, 0u) << "the next look finds the same damage";
   EXPECT_EQ(harness.cache().match(tokens_).tokens, kSpan);
   EXPECT_EQ(harness.feed(tokens_, false).restored, kSpan);
   harness.sync();

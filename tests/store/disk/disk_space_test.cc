@@ -141,6 +141,21 @@ TEST(DiskSpaceTest, BallastIsOfRealBlocksAndPrivate) {
   expect_counted_as_on_disk(*tier, options.directory);
 }
 
+// One limit after the other, a lower one first: what there is of it never counts against the rest.
+TEST(DiskSpaceTest, BallastFollowsTheLimitBothWays) {
+  ScratchFolder folder;
+  const DiskTierOptions high = tier_with_ballast(folder.sub("blocks"), 512 * kMiB);
+  const DiskTierOptions low = tier_with_ballast(folder.sub("blocks"), 16 * kMiB);
+  ASSERT_GT(high.ballast_bytes, low.limit_bytes);
+  for (const DiskTierOptions* options : {&high, &low, &high}) {
+    auto tier = open_tier(*options);
+    EXPECT_EQ(std::filesystem::file_size(options->directory + "/BALLAST"), options->ballast_bytes);
+    EXPECT_TRUE(tier->has_room(kMiB));
+    EXPECT_LE(tier->stats().file_bytes, options->limit_bytes);
+    expect_counted_as_on_disk(*tier, options->directory);
+  }
+}
+
 TEST(DiskSpaceTest, FloorOfFreeSpaceIsKeptByReclaiming) {
   ScratchFolder folder;
   auto drive = std::make_shared<DriveSize>();

@@ -9,11 +9,13 @@
 #include <fstream>
 #include <iterator>
 
+#include "store/disk/conversations_format.h"
 #include "store/store_editor.h"
 #include "store/store_reader.h"
 #include "store/taken_aside.h"
 #include "tests/store/cache/cache_harness.h"
 #include "tests/store/disk/disk_store_testing.h"
+#include "tests/store/disk/raw_database.h"
 
 namespace ember::testing {
 namespace {
@@ -182,6 +184,35 @@ TEST_P(StoreRepairTest, AWholeStoreHasNothingToMend) {
   EXPECT_FALSE((*opened)->blocks().any() || (*opened)->conversations().any());
 }
 
+// As a kill in the midst of a flush or a compaction leaves it: no manifest knows of it.
+TEST_P(StoreRepairTest, AHalfWrittenTableThatIsInNoManifestIsNoDamage) {
+  copy();
+  for (const char* database : {"blocks", "conversations"}) {
+    const std::string table = store_ + "/" + files(database, ".sst").back();
+    const std::string half = store_ + "/" + database + "/900000.sst";
+    fs::copy_file(table, half);
+    fs::resize_file(half, fs::file_size(half) / 2);
+  }
+  EXPECT_EQ(expect_well(), kChains * 3);
+  expect_talks(12);
+}
+
+TEST_P(StoreRepairTest, AFolderThatIsNotThereIsSaidAndMadeAnew) {
+  copy();
+  fs::remove_all(store_ + "/conversations");
+  {
+    auto opened = open(true);
+    ASSERT_TRUE(opened.ok());
+    EXPECT_TRUE((*opened)->conversations().any());
+    EXPECT_FALSE(fs::exists(store_ + "/conversations"));
+  }
+  const Renewed done = repair();
+  EXPECT_TRUE(done.conversations);
+  EXPECT_EQ(done.saved_conversations, 0u);
+  EXPECT_TRUE(done.aside.empty());
+  EXPECT_EQ(expect_well(), kChains * 3);
+}
+
 TEST_P(StoreRepairTest, AFlippedByteOfATableCostsAtMostItsBlock) {
   uint64_t saved = 0, tables = 0;
   for (const std::string& table : files("blocks", ".sst")) {
@@ -267,6 +298,48 @@ TEST_P(StoreRepairTest, ConversationsAreSavedAsFarAsTheyCanBeRead) {
       const uint64_t named = done.cut_conversations.size() + done.lost_conversations.size();
       EXPECT_TRUE(turns == 20 || named > 0 || heads->size() < 2) << "turns went in silence";
     }
+  }
+}
+
+// Tables that are whole may hold a value that is not, or lack one.
+TEST_P(StoreRepairTest, ConversationsThatCannotBeResumedAreCut) {
+  for (const bool missing : {true, false}) {
+    SCOPED_TRACE(missing ? "a turn is missing" : "a turn is damaged");
+    copy();
+    RawDatabase(store_ + "/conversations")
+        .edit("turns", turn_key(kTalk, 5), [missing](std::string& value) {
+          return !missing && flip_middle(value);
+        });
+    {
+      const auto looked = open(true);
+      ASSERT_TRUE(looked.ok()) << looked.error().message;
+      const DatabaseTrouble& trouble = (*looked)->conversations();
+      const std::vector<std::string>& named = missing ? trouble.unreadable : trouble.broken;
+      ASSERT_EQ(named.size(), 1u) << trouble.reason;
+      EXPECT_NE(named[0].find(kTalk), std::string::npos);
+      EXPECT_FALSE((*looked)->blocks().any());
+    }
+    const Renewed done = repair();
+    EXPECT_FALSE(done.blocks);
+    // Under a damaged value the one that was written first is still there.
+    EXPECT_EQ(done.cut_conversations,
+              missing ? std::vector<std::string>{kTalk} : std::vector<std::string>{});
+    EXPECT_EQ(done.saved_conversations, 2u);
+    expect_talks(missing ? 5 : 12);
+    expect_well();
+  }
+}
+
+// As a drive or a careless hand leaves it.
+TEST_P(StoreRepairTest, AFolderInThePlaceOfALogIsABrokenFile) {
+  for (const std::string& file :
+       {files("conversations", ".log").back(), files("blocks", "MANIFEST").back()}) {
+    SCOPED_TRACE(file);
+    copy();
+    fs::remove(store_ + "/" + file);
+    fs::create_directory(store_ + "/" + file);
+    repair();
+    expect_well();
   }
 }
 
