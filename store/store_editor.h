@@ -8,7 +8,7 @@
 //            something that stays hangs on, stays and is counted. A kill leaves a store in which
 //            that much less is there, never one that is wrong
 // Threads    any but the engine's, one caller at a time for each editor
-// Not here   what is to go: pure plans over the block tree (tools/commands/removal_plan.h)
+// Not here   what is to go: pure plans over the block tree (tools/commands/change/removal_plan.h)
 //
 // Two implementations: of a store at rest, opened for writing (edit/resting_editor.cc), and within
 // the process that holds it (edit/live_editor.h). What both do with the parts is one

@@ -63,7 +63,7 @@ const std::vector<Library> kLibraries = {
     {"<onig", {"engine/text/regex.cc", "engine/text/regex_properties.cc"}},
     {"<unicode/", {"engine/text/unicode_forms.cc", "tools/commands/text_form.cc"}},
     {"<zlib", {"engine/text/", "tests/engine/text/", "store/replay/public_trace.cc"}},
-    {"<ncurses", {"tools/commands/top_screen.cc"}},
+    {"<ncurses", {"tools/commands/look/top_screen.cc"}},
     {"<oneapi/", {"kernels/"}},
     {"<dnnl", {"kernels/"}},
 };

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "tools/commands/chat.h"
-#include "tools/commands/holding.h"
-#include "tools/commands/warm.h"
+#include "tools/commands/talk/chat.h"
+#include "tools/commands/talk/holding.h"
+#include "tools/commands/talk/warm.h"
 
 namespace ember {
 

@@ -12,7 +12,7 @@
 #include <system_error>
 #include <utility>
 
-#include "tools/commands/repair.h"
+#include "tools/commands/messages.h"
 #include "tools/commands/text_form.h"
 
 namespace ember {

@@ -3,8 +3,8 @@
 
 #include <iostream>
 
-#include "tools/commands/engine_flags.h"
 #include "tools/commands/exit_code.h"
+#include "tools/commands/messages.h"
 #include "tools/store_flags.h"
 
 namespace ember {

@@ -12,10 +12,10 @@
 #include <string>
 
 #include "engine/model/attention_mode.h"
-#include "tools/commands/convert.h"
-#include "tools/commands/logits.h"
-#include "tools/commands/perplexity.h"
-#include "tools/commands/plan.h"
+#include "tools/commands/model/convert.h"
+#include "tools/commands/model/logits.h"
+#include "tools/commands/model/perplexity.h"
+#include "tools/commands/model/plan.h"
 
 namespace ember {
 

@@ -8,9 +8,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "tools/commands/chat.h"
-#include "tools/commands/generate.h"
-#include "tools/commands/warm.h"
+#include "tools/commands/talk/chat.h"
+#include "tools/commands/talk/generate.h"
+#include "tools/commands/talk/warm.h"
 
 namespace ember {
 

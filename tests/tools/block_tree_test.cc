@@ -1,5 +1,5 @@
 // The forest of blocks: parents before children, nothing lost, sums right, whatever the damage.
-#include "tools/commands/block_tree.h"
+#include "tools/commands/look/block_tree.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/prng.h"
 #include "tests/tools/reader_of_records.h"
-#include "tools/commands/block_filter.h"
+#include "tools/commands/look/block_filter.h"
 
 namespace ember {
 namespace {

@@ -1,5 +1,5 @@
 // gc brings a store within a lower limit: a model would take too long to fill as large a one.
-#include "tools/commands/gc.h"
+#include "tools/commands/change/gc.h"
 
 #include <gtest/gtest.h>
 

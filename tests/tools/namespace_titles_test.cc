@@ -1,5 +1,5 @@
 // Namespaces of one model are told apart by what differs, others by the model alone.
-#include "tools/commands/namespace_titles.h"
+#include "tools/commands/look/namespace_titles.h"
 
 #include <gtest/gtest.h>
 

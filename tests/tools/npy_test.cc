@@ -1,5 +1,5 @@
 // Npy writer: a whole array or none; what is no regular file is written, not replaced.
-#include "tools/commands/npy.h"
+#include "tools/commands/model/npy.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // What a store knows of a prompt: against a plain comparison of tokens, in all scopes.
-#include "tools/commands/prompt_match.h"
+#include "tools/commands/look/prompt_match.h"
 
 #include <gtest/gtest.h>
 

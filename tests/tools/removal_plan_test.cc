@@ -1,5 +1,5 @@
 // Which blocks go, and which stay for whose sake.
-#include "tools/commands/removal_plan.h"
+#include "tools/commands/change/removal_plan.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/tools/reader_of_records.h"
-#include "tools/commands/gc_plan.h"
+#include "tools/commands/change/gc_plan.h"
 
 namespace ember {
 namespace {

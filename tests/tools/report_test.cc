@@ -1,5 +1,5 @@
 // The JSON of generate and chat, from outcomes made by hand.
-#include "tools/commands/report.h"
+#include "tools/commands/talk/report.h"
 
 #include <gtest/gtest.h>
 

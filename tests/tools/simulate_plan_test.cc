@@ -1,5 +1,5 @@
 // Capacities of a simulation: what was asked for, as bytes and as blocks.
-#include "tools/commands/simulate_plan.h"
+#include "tools/commands/look/simulate_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "base/prng.h"
-#include "tools/commands/value_summary.h"
+#include "tools/commands/look/value_summary.h"
 
 namespace ember {
 namespace {

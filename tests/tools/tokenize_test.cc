@@ -1,5 +1,5 @@
 // Tests of the tokenize command: line for line both ways, and where it stops.
-#include "tools/commands/tokenize.h"
+#include "tools/commands/model/tokenize.h"
 
 #include <gtest/gtest.h>
 

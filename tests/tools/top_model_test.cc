@@ -1,5 +1,5 @@
 // What top's frames say: rates of two samples, hits of a minute, and lines that fit.
-#include "tools/commands/top_model.h"
+#include "tools/commands/look/top_model.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // upgrade: a current store is left alone, another version is refused by name, steps make a way.
-#include "tools/commands/upgrade.h"
+#include "tools/commands/change/upgrade.h"
 
 #include <gtest/gtest.h>
 

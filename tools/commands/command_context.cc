@@ -2,12 +2,16 @@
 #include "tools/commands/command_context.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "store/ram_plan.h"
 #include "store/store_directory.h"
-#include "tools/commands/engine_difference.h"
 
 namespace ember {
+
+std::string path_from(const std::string& folder, const std::string& path) {
+  return (std::filesystem::path(folder) / path).lexically_normal().string();
+}
 
 Result<uint64_t> limit_for_changes(const std::string& path, const EncryptionOptions& encryption) {
   EMBER_TRY(StoreDirectory::open_read_only(path, encryption));

@@ -39,6 +39,9 @@ struct CommandIo {
   bool stopped() const { return cancelled && cancelled(); }
 };
 
+// `path` as it is meant in `folder`.
+std::string path_from(const std::string& folder, const std::string& path);
+
 struct StoreChoice {
   std::string path;  // empty: default_store_path()
   EncryptionOptions encryption;

@@ -1,7 +1,7 @@
 // Asking on a terminal.
 #include "tools/commands/confirm.h"
 
-#include "tools/commands/engine_flags.h"
+#include "tools/commands/messages.h"
 
 namespace ember {
 

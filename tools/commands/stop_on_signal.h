@@ -3,7 +3,7 @@
 // Journey    a signal -> [stop_on_signal] -> warm, top: what is done so far is kept and told
 // Invariant  a second signal ends the process at once, as it would have without us
 // Threads    one of these at a time, of one thread's; asked() from any
-// Not here   chat, whose talks end one by one (tools/commands/chat.cc)
+// Not here   chat, whose talks end one by one (tools/commands/talk/chat.cc)
 #pragma once
 
 namespace ember {
