@@ -1,4 +1,4 @@
-// A file under another name until it is whole, and standard output.
+// A file without its name until it is whole, and standard output.
 #include "tools/commands/output_file.h"
 
 #include <fcntl.h>
