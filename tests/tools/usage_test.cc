@@ -1,5 +1,5 @@
 // The command line itself: help, usage errors and their exit codes.
-#include <regex>
+#include <algorithm>
 #include <set>
 #include <sstream>
 
@@ -40,11 +40,16 @@ std::vector<std::vector<std::string>> listed_commands(const std::string& manual)
   return commands;
 }
 
+// "--limit", wherever one stands.
 std::set<std::string> flags_in(const std::string& text) {
+  constexpr const char* kLetters = "abcdefghijklmnopqrstuvwxyz";
   std::set<std::string> flags;
-  static const std::regex flag("--[a-z][a-z-]*");
-  for (std::sregex_iterator it(text.begin(), text.end(), flag), end; it != end; ++it) {
-    flags.insert(it->str());
+  for (size_t at = text.find("--"); at != std::string::npos; at = text.find("--", at)) {
+    const size_t end =
+        std::min(text.find_first_not_of(std::string(kLetters) + "-", at), text.size());
+    const bool named = at + 2 < end && text[at + 2] != '-';
+    if (named) flags.insert(text.substr(at, end - at));
+    at = end;
   }
   return flags;
 }
