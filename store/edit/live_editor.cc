@@ -63,19 +63,7 @@ class LiveEditor final : public PartsEditor {
   }
 
  protected:
-  // Waited for to its end: it works on what its caller has.
-  Status on_parts(HostTask work) override {
-    const auto ended = std::make_shared<std::promise<Status>>();
-    std::future<Status> status = ended->get_future();
-    EMBER_TRY(calls_.call([&] {
-      cache_.live_edits().on_write_lane([ended, work]() -> Status {
-        const Status done = work();
-        ended->set_value(done);
-        return done;
-      });
-    }));
-    return status.get();
-  }
+  Status on_parts(HostTask work) override { return run_on_write_lane(cache_, calls_, work); }
 
   // As if the scrubber had found it.
   bool tell_cache(const BlockHash& hash) override {
@@ -98,6 +86,19 @@ class LiveEditor final : public PartsEditor {
 };
 
 }  // namespace
+
+Status run_on_write_lane(BlockCache& cache, const LiveEditorCalls& calls, const HostTask& work) {
+  const auto ended = std::make_shared<std::promise<Status>>();
+  std::future<Status> status = ended->get_future();
+  EMBER_TRY(calls.call([&] {
+    cache.live_edits().on_write_lane([ended, work]() -> Status {
+      const Status done = work();
+      ended->set_value(done);
+      return done;
+    });
+  }));
+  return status.get();
+}
 
 Result<std::unique_ptr<StoreEditor>> open_live_editor(BlockCache& cache, LiveEditorCalls calls) {
   EMBER_ASSIGN(std::unique_ptr<StoreReader> reader, open_live_store(cache, calls.call));

@@ -27,6 +27,10 @@ struct LiveEditorCalls {
   std::function<bool()> cancelled;
 };
 
+// Runs `work` in a turn of the write lane and waits for its end, whoever is gone by then: it works
+// on what its caller has. Errors: the work's; those of `calls.call`.
+Status run_on_write_lane(BlockCache& cache, const LiveEditorCalls& calls, const HostTask& work);
+
 // `cache` outlives it. Errors: kIo where the cache has no usable store.
 Result<std::unique_ptr<StoreEditor>> open_live_editor(BlockCache& cache, LiveEditorCalls calls);
 

@@ -2,7 +2,6 @@
 #include "store/edit/live_intake.h"
 
 #include <chrono>
-#include <future>
 #include <thread>
 #include <utility>
 
@@ -36,7 +35,7 @@ class LiveIntake final : public RecordIntake {
   Status reserve(uint64_t stored_bytes) override {
     bool more = true;
     while (more) {
-      EMBER_TRY(on_write_lane([this, stored_bytes, &more]() -> Status {
+      EMBER_TRY(run_on_write_lane(cache_, calls_, [this, stored_bytes, &more]() -> Status {
         EMBER_ASSIGN(more, parts_.disk->make_room_slice(stored_bytes));
         return {};
       }));
@@ -62,7 +61,7 @@ class LiveIntake final : public RecordIntake {
       return {ErrorCode::kBusy, "conversation " + conversation.id + " is open in a terminal"};
     }
     Conversations& turns = *parts_.conversations;
-    return on_write_lane([&]() -> Status {
+    return run_on_write_lane(cache_, calls_, [&]() -> Status {
       EMBER_TRY(turns.put_head(conversation));
       for (uint32_t i = first_turn; i < conversation.turns.size(); ++i) {
         EMBER_TRY(turns.put_turn(conversation.id, i, conversation.turns[i]));
@@ -105,20 +104,6 @@ class LiveIntake final : public RecordIntake {
     }
     blocks.erase(blocks.begin(), blocks.begin() + static_cast<std::ptrdiff_t>(batch_->written));
     batch_->written = batch_->entered = 0;
-  }
-
-  // Waited for to its end: it works on what its caller has.
-  Status on_write_lane(const HostTask& work) {
-    const auto ended = std::make_shared<std::promise<Status>>();
-    std::future<Status> status = ended->get_future();
-    EMBER_TRY(calls_.call([&] {
-      cache_.live_edits().on_write_lane([ended, work]() -> Status {
-        const Status done = work();
-        ended->set_value(done);
-        return done;
-      });
-    }));
-    return status.get();
   }
 
   BlockCache& cache_;
